@@ -1,0 +1,125 @@
+//! Which paths lie inside: the part of the verdict that is about names.
+
+use std::fmt;
+
+use bcmr_publish::name::is_reserved;
+use bcmr_wire::RemotePath;
+
+use crate::judge::Refusal;
+
+/// A path that the fence admitted: relative to the root, no `..`, no reserved name; empty for the root itself.
+#[derive(Clone, PartialEq, Eq, Debug, Hash)]
+pub struct RootedPath(String);
+
+impl RootedPath {
+    /// The components joined by single slashes.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether this is the root itself.
+    #[must_use]
+    pub const fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The path of the containing directory and the last component; None for the root.
+    #[must_use]
+    pub fn split(&self) -> Option<(&str, &str)> {
+        if self.0.is_empty() { None } else { Some(self.0.rsplit_once('/').unwrap_or(("", &self.0))) }
+    }
+}
+
+impl fmt::Display for RootedPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_root() { "." } else { &self.0 })
+    }
+}
+
+/// Decides which paths lie inside the root.
+#[derive(Clone, Debug)]
+pub struct Fence {
+    /// The root's host path in every spelling that counts, each as components joined by slashes.
+    spellings: Vec<String>,
+}
+
+impl Fence {
+    /// A fence around a root that is known under the given host paths, the canonical one last. Absolute paths
+    /// are host paths (wire-v2, "Paths", host view).
+    pub fn host_view<'a>(spellings: impl IntoIterator<Item = &'a str>) -> Self {
+        let normal = |path: &str| RemotePath::parse(path).map(|path| path.as_str().to_owned());
+        let mut spellings: Vec<_> = spellings.into_iter().filter_map(|path| normal(path).ok()).collect();
+        spellings.dedup();
+        Self { spellings }
+    }
+
+    /// The root's canonical path, as components joined by slashes: where relative links inside it count from.
+    #[must_use]
+    pub fn root(&self) -> &str {
+        self.spellings.last().map_or("", String::as_str)
+    }
+
+    /// Admits a path from the wire, or from a link inside the root, whose relative paths begin at the root.
+    ///
+    /// # Errors
+    /// [`Refusal::Outside`], [`Refusal::Reserved`]: the same whether or not anything exists there.
+    pub fn admit(&self, path: &RemotePath) -> Result<RootedPath, Refusal> {
+        let inside = if path.is_absolute() {
+            let under = |root: &String| strip_components(path.as_str(), root);
+            self.spellings.iter().find_map(under).ok_or(Refusal::Outside)?
+        } else {
+            path.as_str()
+        };
+        if inside.split('/').any(|name| is_reserved(name.as_bytes())) {
+            return Err(Refusal::Reserved);
+        }
+        Ok(RootedPath(inside.to_owned()))
+    }
+}
+
+/// What is left of `path` below `prefix`, both normalised.
+fn strip_components<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
+    if prefix.is_empty() {
+        return Some(path);
+    }
+    let rest = path.strip_prefix(prefix)?;
+    if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admit(fence: &Fence, path: &str) -> Result<String, Refusal> {
+        fence.admit(&RemotePath::parse(path).unwrap()).map(|path| path.as_str().to_owned())
+    }
+
+    #[test]
+    fn absolute_paths_count_from_either_spelling_of_the_root() {
+        let fence = Fence::host_view(["/home/u", "/data/home/u"]);
+        assert_eq!(admit(&fence, "/home/u/a//b/").unwrap(), "a/b");
+        assert_eq!(admit(&fence, "/data/home/u").unwrap(), "");
+        assert_eq!(admit(&fence, "a").unwrap(), "a");
+        for outside in ["/", "/home", "/home/us", "/home/u2/a", "/etc/passwd"] {
+            assert_eq!(admit(&fence, outside).unwrap_err(), Refusal::Outside, "{outside}");
+        }
+    }
+
+    #[test]
+    fn a_root_of_slash_has_every_absolute_path_inside() {
+        let fence = Fence::host_view(["/"]);
+        assert_eq!(admit(&fence, "/etc/passwd").unwrap(), "etc/passwd");
+        assert_eq!(admit(&fence, "/").unwrap(), "");
+    }
+
+    #[test]
+    fn reserved_names_are_refused_at_any_depth() {
+        let fence = Fence::host_view(["/r"]);
+        let reserved = ".bcmr-0123456789abcdef0123456789abcdef";
+        for path in [reserved.to_owned(), format!("a/{reserved}"), format!("/r/{reserved}/b")] {
+            assert_eq!(admit(&fence, &path).unwrap_err(), Refusal::Reserved, "{path}");
+        }
+        assert!(admit(&fence, ".bcmr-notes").is_ok());
+    }
+}

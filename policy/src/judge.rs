@@ -1,0 +1,60 @@
+use bcmr_wire::RemotePath;
+use bcmr_wire::path::PathError;
+use thiserror::Error;
+
+use crate::fence::RootedPath;
+use crate::profile::Profile;
+use crate::request::Request;
+use crate::verb::Verb;
+
+/// Why a request is refused, in words that the client may see.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The path is none.
+    #[error("{0}")]
+    Path(#[from] PathError),
+    /// The path lies outside the root. The phrase is one that clients in the field look for.
+    #[error("path escapes server root")]
+    Outside,
+    /// The path has a component that is reserved for stages.
+    #[error("path has a name that is reserved for files being received")]
+    Reserved,
+    /// The profile lacks the verb.
+    #[error("this account may not {0}")]
+    Verb(Verb),
+    /// The profile forbids to replace files, and the request cannot do without.
+    #[error("this account may not overwrite")]
+    Overwrite,
+}
+
+/// Leave to do one thing at one path. Only [`judge`] makes one.
+#[derive(Debug)]
+pub struct Permit<R> {
+    path: RootedPath,
+    request: R,
+}
+
+impl<R> Permit<R> {
+    /// Where it may be done.
+    pub const fn path(&self) -> &RootedPath {
+        &self.path
+    }
+
+    /// What may be done.
+    pub const fn request(&self) -> &R {
+        &self.request
+    }
+}
+
+/// Judges a request for a path as it stands in its frame.
+///
+/// # Errors
+/// [`Refusal`]: nothing was looked up on disk.
+pub fn judge<R: Request>(profile: &Profile, path: &str, request: R) -> Result<Permit<R>, Refusal> {
+    if !profile.verbs.has(R::VERB) {
+        return Err(Refusal::Verb(R::VERB));
+    }
+    let path = profile.fence.admit(&RemotePath::parse(path)?)?;
+    Ok(Permit { path, request: request.narrow(profile)? })
+}

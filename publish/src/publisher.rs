@@ -1,0 +1,237 @@
+//! The transaction: begin, publish, and what is remembered from one to the next.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{
+    AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, flock, fstat, fstatfs, fsync, linkat,
+    openat, renameat, renameat_with, statat, unlinkat,
+};
+use rustix::io::{Errno, retry_on_intr};
+
+use crate::error::{Kind, PublishError};
+use crate::ladder::{
+    Linking, NoClobber, Rungs, Staging, lacks_links, lacks_noreplace, lacks_tmpfile, link_unnamed,
+};
+use crate::metadata;
+use crate::name;
+use crate::stage::Stage;
+use crate::sweep::sweep_dir;
+
+/// `f_type` of btrfs, where a link is durable only after another flush of the file (statfs(2)).
+const BTRFS_SUPER_MAGIC: u64 = 0x9123_683e;
+
+/// Directories that a session remembers having swept; beyond that it starts to forget, and sweeps again.
+const REMEMBERED: usize = 65_536;
+
+/// How a stage is published.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct How {
+    /// Whether a regular file that stands under the name may be replaced.
+    pub overwrite: bool,
+    /// Whether file and directory are flushed to disk.
+    pub sync: bool,
+    /// The permission bits of a new file, where umask and inheritance do not decide. A replaced file's stay.
+    pub mode: Option<u32>,
+}
+
+/// Stages and publishes files for one session, and remembers what each file system can do.
+#[derive(Debug, Default)]
+pub struct Publisher {
+    rungs: HashMap<u64, Rungs>,
+    swept: HashSet<(u64, u64)>,
+}
+
+impl Publisher {
+    /// Opens a stage for a file in `dir`, whose handle may be one with O_PATH. The first time in a directory,
+    /// the dead stages in it are swept.
+    ///
+    /// # Errors
+    /// [`PublishError::Io`].
+    pub fn begin(&mut self, dir: OwnedFd) -> Result<Stage, PublishError> {
+        let stat = fstat(&dir).map_err(PublishError::io("looking at the directory"))?;
+        self.sweep_once(dir.as_fd(), &stat);
+        let device = stat.st_dev;
+        let rungs = match self.rungs.get(&device) {
+            Some(known) => *known,
+            None => {
+                let found = probe(dir.as_fd())?;
+                self.rungs.insert(device, found);
+                found
+            }
+        };
+        match rungs.staging {
+            Staging::Unnamed(_) => {
+                let file = Stage::open_unnamed(dir.as_fd()).map_err(PublishError::io("creating a stage"))?;
+                Ok(Stage::new(dir, device, file, rungs, None))
+            }
+            Staging::Named => {
+                let (file, reserved) = Stage::open_named(dir.as_fd())?;
+                Ok(Stage::new(dir, device, file, rungs, Some(reserved)))
+            }
+        }
+    }
+
+    /// Makes a stage visible as `name` in its directory, whole, at once.
+    ///
+    /// # Errors
+    /// [`PublishError`]; after all but [`PublishError::NotDurable`] the name holds what it held before.
+    pub fn publish(&mut self, mut stage: Stage, name: &OsStr, how: How) -> Result<(), PublishError> {
+        stage.settle_length()?;
+        // Two rounds: a name that was free may be taken when it comes to the link, and may then be replaced.
+        let mut published = Err(PublishError::Taken);
+        for _ in 0..2 {
+            let target = look(stage.dir.as_fd(), name, how.overwrite)?;
+            metadata::settle(&stage, name, target.as_ref(), how.mode)?;
+            if how.sync {
+                retry_on_intr(|| fsync(&stage.file)).map_err(PublishError::io("flushing to disk"))?;
+            }
+            published =
+                if target.is_some() { replace(&mut stage, name) } else { self.publish_new(&mut stage, name) };
+            if !(how.overwrite && published == Err(PublishError::Taken)) {
+                break;
+            }
+        }
+        published?;
+        if how.sync { make_durable(&stage).map_err(PublishError::NotDurable) } else { Ok(()) }
+    }
+
+    fn sweep_once(&mut self, dir: BorrowedFd<'_>, stat: &Stat) {
+        if self.swept.len() >= REMEMBERED {
+            self.swept.clear();
+        }
+        if self.swept.insert((stat.st_dev, stat.st_ino)) {
+            sweep_dir(dir);
+        }
+    }
+
+    fn publish_new(&mut self, stage: &mut Stage, name: &OsStr) -> Result<(), PublishError> {
+        if let (Staging::Unnamed(linking), None) = (stage.rungs.staging, &stage.reserved) {
+            return link_unnamed(linking, stage.file.as_fd(), stage.dir.as_fd(), name).map_err(naming);
+        }
+        let Some(reserved) = stage.reserved.take() else { return Err(naming(Errno::NOENT)) };
+        let published = self.rename_new(stage, &reserved, name);
+        if published.is_err() {
+            stage.reserved = Some(reserved);
+        }
+        published
+    }
+
+    /// Moves a named stage to `name`, where nothing may stand.
+    fn rename_new(&mut self, stage: &mut Stage, reserved: &str, name: &OsStr) -> Result<(), PublishError> {
+        let dir = stage.dir.as_fd();
+        if stage.rungs.no_clobber == NoClobber::Rename {
+            let renamed = retry_on_intr(|| renameat_with(dir, reserved, dir, name, RenameFlags::NOREPLACE));
+            match renamed {
+                Err(errno) if lacks_noreplace(errno) => {
+                    stage.rungs.no_clobber = NoClobber::Link;
+                    if let Some(known) = self.rungs.get_mut(&stage.device) {
+                        known.no_clobber = NoClobber::Link;
+                    }
+                }
+                renamed => return renamed.map_err(naming),
+            }
+        }
+        match retry_on_intr(|| linkat(dir, reserved, dir, name, AtFlags::empty())) {
+            Err(errno) if lacks_links(errno) => Err(PublishError::NoAtomicPublish),
+            linked => {
+                linked.map_err(naming)?;
+                // From here on the name holds the file. Where the other name cannot be taken away the next
+                // sweep finds it, with two links, and only unlinks it.
+                let _ = retry_on_intr(|| unlinkat(dir, reserved, AtFlags::empty()));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What stands under `name` and may be replaced; None where nothing does.
+///
+/// # Errors
+/// [`PublishError::NotAFile`] for anything but a regular file, [`PublishError::Taken`] for a regular file that
+/// may not be replaced, [`PublishError::Io`].
+pub fn look(dir: BorrowedFd<'_>, name: &OsStr, overwrite: bool) -> Result<Option<Stat>, PublishError> {
+    let stat = match retry_on_intr(|| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)) {
+        Err(Errno::NOENT) => return Ok(None),
+        stat => stat.map_err(PublishError::io("looking at the name"))?,
+    };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile if overwrite => Ok(Some(stat)),
+        FileType::RegularFile => Err(PublishError::Taken),
+        other => Err(PublishError::NotAFile(Kind(other))),
+    }
+}
+
+/// Puts the stage in the place of the file under `name`.
+fn replace(stage: &mut Stage, name: &OsStr) -> Result<(), PublishError> {
+    if let (Staging::Unnamed(linking), None) = (stage.rungs.staging, &stage.reserved) {
+        // Locked first, so that no sweep takes the name between the two calls for a dead stage's.
+        let _ = retry_on_intr(|| flock(&stage.file, FlockOperation::NonBlockingLockExclusive));
+        let reserved = name::random().map_err(naming)?;
+        link_unnamed(linking, stage.file.as_fd(), stage.dir.as_fd(), OsStr::new(&reserved))
+            .map_err(naming)?;
+        stage.reserved = Some(reserved);
+    }
+    let Some(reserved) = stage.reserved.as_deref() else { return Err(naming(Errno::NOENT)) };
+    retry_on_intr(|| renameat(&stage.dir, reserved, &stage.dir, name)).map_err(naming)?;
+    stage.reserved = None;
+    Ok(())
+}
+
+/// Finds out on which rung files in `dir` are staged and published.
+fn probe(dir: BorrowedFd<'_>) -> Result<Rungs, PublishError> {
+    let flush_after_link = u64::try_from(fstatfs(dir).map(|fs| fs.f_type).unwrap_or_default())
+        .is_ok_and(|magic| magic == BTRFS_SUPER_MAGIC);
+    let staging = match Stage::open_unnamed(dir) {
+        Ok(file) => match trial_link(dir, file.as_fd())? {
+            Some(linking) => Staging::Unnamed(linking),
+            None => Staging::Named,
+        },
+        Err(errno) if lacks_tmpfile(errno) => Staging::Named,
+        Err(errno) => return Err(PublishError::io("creating a stage")(errno)),
+    };
+    Ok(Rungs { staging, no_clobber: NoClobber::Rename, flush_after_link })
+}
+
+/// How the unnamed `file` can be linked, tried out under a reserved name; None where not at all. The file
+/// cannot be linked again after that (the kernel allows it once).
+fn trial_link(dir: BorrowedFd<'_>, file: BorrowedFd<'_>) -> Result<Option<Linking>, PublishError> {
+    let io = PublishError::io("linking a stage");
+    let _ = retry_on_intr(|| flock(file, FlockOperation::NonBlockingLockExclusive));
+    let name = name::random().map_err(&io)?;
+    for linking in [Linking::Descriptor, Linking::Proc] {
+        match link_unnamed(linking, file, dir, OsStr::new(&name)) {
+            Ok(()) => {
+                let _ = retry_on_intr(|| unlinkat(dir, &*name, AtFlags::empty()));
+                return Ok(Some(linking));
+            }
+            Err(errno) if lacks_links(errno) => {}
+            Err(errno) => return Err(io(errno)),
+        }
+    }
+    Ok(None)
+}
+
+/// Flushes what publishing changed.
+fn make_durable(stage: &Stage) -> Result<(), Errno> {
+    if stage.rungs.flush_after_link {
+        retry_on_intr(|| fsync(&stage.file))?;
+    }
+    sync_dir(stage.dir.as_fd())
+}
+
+/// Flushes a directory, whose handle may be one with O_PATH, which cannot be flushed itself.
+pub(crate) fn sync_dir(dir: BorrowedFd<'_>) -> Result<(), Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let readable = retry_on_intr(|| openat(dir, ".", flags, Mode::empty()))?;
+    retry_on_intr(|| fsync(&readable))
+}
+
+fn naming(errno: Errno) -> PublishError {
+    match errno {
+        Errno::EXIST => PublishError::Taken,
+        Errno::ISDIR => PublishError::NotAFile(Kind(FileType::Directory)),
+        errno => PublishError::io("publishing")(errno),
+    }
+}

@@ -1,0 +1,33 @@
+//! How the process ends: the exit codes, and the one line that stderr may carry.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+/// An exit code (policy.md's table; also in the man page).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// Everything asked for was answered.
+    Done = 0,
+    /// The command line is wrong.
+    Usage = 64,
+    /// A bug of ours; nothing half-done was published.
+    Internal = 70,
+    /// The link or the disk failed.
+    Io = 74,
+    /// The client broke the protocol.
+    Protocol = 76,
+    /// Policy or sandbox refused to serve.
+    Refused = 78,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Says one line on stderr, which sshd passes on to the client. Best effort.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "bcmr-serve: {line}");
+}

@@ -1,0 +1,64 @@
+//! The Put that is being received, where both the session and the watch can reach it: whoever ends the
+//! process takes it out first, so that no stage is left and nothing is published behind the other's back.
+
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use bcmr_publish::Publisher;
+
+use crate::failure::Failure;
+use crate::verbs::put::LivePut;
+
+/// Room for one live Put.
+#[derive(Debug, Default)]
+pub(crate) struct LiveSlot(Mutex<Option<LivePut>>);
+
+impl LiveSlot {
+    pub(crate) fn begin(&self, put: LivePut) {
+        *self.lock() = Some(put);
+    }
+
+    pub(crate) fn is_live(&self) -> bool {
+        self.lock().is_some()
+    }
+
+    /// Gives content to the live Put, if there is one.
+    pub(crate) fn receive(&self, bytes: &[u8]) -> Result<(), Failure> {
+        self.lock().as_mut().map_or(Ok(()), |put| put.receive(bytes))
+    }
+
+    /// Publishes the live Put; None where there is none. The slot stays locked meanwhile, so that the process
+    /// is not ended between the publication and its consequences.
+    pub(crate) fn finish(&self, publisher: &mut Publisher) -> Option<Result<Option<blake3::Hash>, Failure>> {
+        let mut slot = self.lock();
+        slot.take().map(|put| put.finish(publisher))
+    }
+
+    /// Drops the live Put, which leaves the disk as it was before it.
+    pub(crate) fn abort(&self) {
+        self.lock().take();
+    }
+
+    /// The same for the watch, which must not wait for ever on a session that is stuck in the kernel. The slot
+    /// stays locked until the process ends.
+    pub(crate) fn abort_for_good(&self, patience: Duration) {
+        let deadline = Instant::now() + patience;
+        loop {
+            match self.0.try_lock() {
+                Ok(mut slot) => {
+                    slot.take();
+                    std::mem::forget(slot);
+                    return;
+                }
+                Err(TryLockError::Poisoned(_)) => return,
+                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return,
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<LivePut>> {
+        // A panic ends the process, so that no one sees a poisoned slot.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

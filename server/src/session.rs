@@ -1,0 +1,273 @@
+//! One connection from Hello to its end: which frame may come now, who serves it, what is answered.
+
+use std::io;
+use std::sync::Arc;
+
+use bcmr_policy::request::Request;
+use bcmr_policy::{Permit, Profile, judge};
+use bcmr_publish::Publisher;
+use bcmr_wire::blocks::{BlockReceiver, BlockSender, ReceiveError};
+use bcmr_wire::frame::{DataHeader, Header};
+use bcmr_wire::limits::{COMPRESSED_HEADER, MAX_BLOCK, MAX_BODY};
+use bcmr_wire::{Caps, Message, Type, VERSION, codec};
+
+use crate::asked::{Asked, asked};
+use crate::connection::Connection;
+use crate::exit::Exit;
+use crate::failure::{End, Failure, Stop};
+use crate::id::SessionId;
+use crate::live::LiveSlot;
+use crate::reply::{self, Reply};
+use crate::tree::Tree;
+use crate::verbs::put::LivePut;
+use crate::verbs::{get, hash, list, mkdir, resume, stat};
+
+/// What this server can do; a session has what its client can do, too.
+const OFFERED: Caps = Caps(Caps::LZ4.0 | Caps::ZSTD.0 | Caps::FAST.0 | Caps::SYNC.0 | Caps::PUT_OFFSET.0);
+
+/// A connection that may use a tree under a profile.
+pub(crate) struct Session {
+    id: SessionId,
+    connection: Connection,
+    profile: Profile,
+    tree: Tree,
+    publisher: Publisher,
+    caps: Caps,
+    sender: BlockSender,
+    receiver: BlockReceiver,
+    live: Arc<LiveSlot>,
+    /// The path of the Put that came last, as the client spelled it.
+    put_path: String,
+    /// Whether what is left of a refused Put is being passed over.
+    discarding: bool,
+}
+
+impl Session {
+    pub(crate) fn new(
+        id: SessionId,
+        connection: Connection,
+        profile: Profile,
+        tree: Tree,
+        live: Arc<LiveSlot>,
+    ) -> Self {
+        Self {
+            id,
+            connection,
+            profile,
+            tree,
+            publisher: Publisher::default(),
+            caps: Caps::NONE,
+            sender: BlockSender::new(None),
+            receiver: BlockReceiver::new(Caps::NONE),
+            live,
+            put_path: String::new(),
+            discarding: false,
+        }
+    }
+
+    /// Serves until the client is done or gone. `greeted` is called when the handshake is through.
+    pub(crate) fn run(mut self, greeted: impl FnOnce()) -> Exit {
+        let end = self.greet().and_then(|()| {
+            greeted();
+            self.serve()
+        });
+        self.live.abort();
+        match end {
+            Ok(()) => Exit::Done,
+            Err(End::Link(_)) => Exit::Io,
+            Err(End::Violation(why)) => {
+                // Best effort: the client may be past listening.
+                let _ = self.error(&why).and_then(|()| self.connection.flush());
+                Exit::Protocol
+            }
+        }
+    }
+
+    fn greet(&mut self) -> Result<(), End> {
+        let Some(header) = self.connection.header()? else { return Err(end_of_file()) };
+        let (version, caps) = match self.connection.reader.message(header)? {
+            Message::Hello { version, caps } => (version, caps),
+            other => return Err(End::Violation(format!("expected Hello, not {}", other.kind().name()))),
+        };
+        if version != VERSION {
+            let why = format!("protocol version mismatch: client={version} server={VERSION}");
+            return Err(End::Violation(why));
+        }
+        self.caps = caps & OFFERED;
+        self.sender = BlockSender::new(codec::negotiated(self.caps));
+        self.receiver = BlockReceiver::new(self.caps);
+        self.connection.send(&Message::Welcome { version: VERSION, caps: self.caps })
+    }
+
+    fn serve(&mut self) -> Result<(), End> {
+        while let Some(header) = self.connection.header()? {
+            match header.kind {
+                Type::Data | Type::DataCompressed => self.data(header)?,
+                Type::HaveBlocks => self.have_blocks(header)?,
+                Type::Done => self.done(header)?,
+                _ => {
+                    self.break_off_put(header.kind)?;
+                    let (asked, path) = asked(&self.connection.reader.message(header)?);
+                    self.request(asked, path)?;
+                }
+            }
+        }
+        if self.live.is_live() { Err(end_of_file()) } else { self.connection.flush() }
+    }
+
+    // ---- what belongs to a Put
+
+    fn begin_put(&mut self, put: bcmr_policy::request::Put, path: String) -> Result<(), End> {
+        self.put_path = path;
+        let begun = self.permit(&self.put_path, put).and_then(|permit| {
+            if permit.request().offset > 0 && !self.caps.has(Caps::PUT_OFFSET) {
+                return Err(Failure::Capability("CAP_PUT_OFFSET"));
+            }
+            LivePut::begin(&self.tree, &mut self.publisher, permit, self.caps.has(Caps::SYNC))
+        });
+        match begun {
+            Ok(put) => {
+                self.live.begin(put);
+                Ok(())
+            }
+            Err(failure) => self.refuse_put(&failure),
+        }
+    }
+
+    fn data(&mut self, header: Header) -> Result<(), End> {
+        let reader = &mut self.connection.reader;
+        let Some(data) = reader.data_header(header)? else { return Ok(()) };
+        if !reader.holds(header.body) {
+            self.connection.writer.flush().map_err(End::Link)?;
+        }
+        if !self.live.is_live() {
+            // Still checked for being a frame, but not decoded.
+            let (DataHeader::Raw(len) | DataHeader::Compressed { len, .. }) = data;
+            reader.skip(len)?;
+            return if self.discarding { Ok(()) } else { self.unexpected(header.kind) };
+        }
+        reader.limit_body(COMPRESSED_HEADER + MAX_BLOCK);
+        let live = &self.live;
+        let failure = match self.receiver.receive(data, reader, |bytes| live.receive(bytes)) {
+            Ok(()) => return Ok(()),
+            Err(ReceiveError::Frame(error)) => return Err(error.into()),
+            Err(ReceiveError::Decode(error)) => Failure::Decode(error),
+            Err(ReceiveError::NotNegotiated(algo)) => Failure::NotNegotiated(algo),
+            Err(ReceiveError::Sink(failure)) => failure,
+        };
+        self.refuse_put(&failure)
+    }
+
+    fn have_blocks(&mut self, header: Header) -> Result<(), End> {
+        self.connection.reader.message(header)?;
+        if self.live.is_live() {
+            self.refuse_put(&Failure::Capability("CAP_DEDUP"))
+        } else if self.discarding {
+            Ok(())
+        } else {
+            self.unexpected(header.kind)
+        }
+    }
+
+    fn done(&mut self, header: Header) -> Result<(), End> {
+        self.connection.reader.message(header)?;
+        self.connection.reader.limit_body(MAX_BODY);
+        if std::mem::take(&mut self.discarding) {
+            return Ok(());
+        }
+        match self.live.finish(&mut self.publisher) {
+            None => self.unexpected(header.kind),
+            Some(result) => {
+                let path = std::mem::take(&mut self.put_path);
+                self.answer("put", &path, result.map(Reply::Ok))
+            }
+        }
+    }
+
+    /// Answers the Put that came last with an Error; what is left of it is passed over.
+    fn refuse_put(&mut self, failure: &Failure) -> Result<(), End> {
+        self.live.abort();
+        self.discarding = true;
+        self.connection.reader.limit_body(MAX_BODY);
+        let path = std::mem::take(&mut self.put_path);
+        self.error(&reply::text("put", &path, failure))
+    }
+
+    /// Fails a Put in the middle of which a frame of another kind comes; that frame is served, so nothing is
+    /// left to pass over.
+    fn break_off_put(&mut self, by: Type) -> Result<(), End> {
+        if self.live.is_live() {
+            self.refuse_put(&Failure::BrokenOff(by))?;
+        }
+        self.discarding = false;
+        Ok(())
+    }
+
+    // ---- what stands on its own
+
+    fn request(&mut self, asked: Asked, path: String) -> Result<(), End> {
+        let (tree, sync) = (&self.tree, self.caps.has(Caps::SYNC));
+        let result = match asked {
+            Asked::Put(put) => return self.begin_put(put, path),
+            Asked::Get(get) => return self.get(get, &path),
+            Asked::Stat(a) => self.permit(&path, a).and_then(|p| stat::stat(tree, p)).map(Reply::Message),
+            Asked::List(a) => {
+                let listed = |p| list::list(tree, &self.profile.fence, p);
+                self.permit(&path, a).and_then(listed).map(Reply::Listing)
+            }
+            Asked::Hash(a) => self.permit(&path, a).and_then(|p| hash::hash(tree, p)).map(Reply::Hash),
+            Asked::Mkdir(a) => {
+                self.permit(&path, a).and_then(|p| mkdir::mkdir(tree, p, sync)).map(|()| Reply::Ok(None))
+            }
+            Asked::Resume(a) => {
+                self.permit(&path, a).and_then(|p| resume::resume(tree, p)).map(Reply::Present)
+            }
+            Asked::Striped => {
+                self.discarding = true;
+                Err(Failure::Striped)
+            }
+            Asked::Truncate => Err(Failure::Striped),
+            Asked::DirectChannel => Err(Failure::Capability("CAP_DIRECT_TCP")),
+            Asked::Nothing(kind) => return self.unexpected(kind),
+        };
+        self.answer(asked.name(), &path, result)
+    }
+
+    fn get(&mut self, asked: bcmr_policy::request::Get, path: &str) -> Result<(), End> {
+        let hashed = asked.length.is_none() && !self.caps.has(Caps::FAST);
+        let sent = match self.permit(path, asked) {
+            Ok(permit) => get::get(&self.tree, permit, &mut self.sender, &mut self.connection.writer, hashed),
+            Err(failure) => Err(Stop::Failed(failure)),
+        };
+        match sent {
+            Ok(hash) => self.answer("get", path, Ok(Reply::Ok(hash))),
+            Err(Stop::Failed(failure)) => self.answer("get", path, Err(failure)),
+            Err(Stop::Ended(end)) => Err(end),
+        }
+    }
+
+    fn permit<R: Request>(&self, path: &str, request: R) -> Result<Permit<R>, Failure> {
+        Ok(judge(&self.profile, path, request)?)
+    }
+
+    // ---- answers
+
+    fn answer(&mut self, what: &str, path: &str, result: Result<Reply, Failure>) -> Result<(), End> {
+        match result {
+            Ok(reply) => reply.send(&mut self.connection.writer).map_err(End::Link),
+            Err(failure) => self.error(&reply::text(what, path, &failure)),
+        }
+    }
+
+    fn unexpected(&mut self, kind: Type) -> Result<(), End> {
+        self.error(&reply::coarse(&Failure::Unexpected(kind)))
+    }
+
+    fn error(&mut self, text: &str) -> Result<(), End> {
+        self.connection.send(&Message::Error { message: &reply::with_session(text, self.id) })
+    }
+}
+
+fn end_of_file() -> End {
+    End::Link(io::ErrorKind::UnexpectedEof.into())
+}

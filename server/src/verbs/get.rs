@@ -1,0 +1,53 @@
+use std::io::Write;
+
+use bcmr_policy::{Permit, request};
+use bcmr_wire::blocks::{BlockSender, SendError};
+use bcmr_wire::frame::FrameWriter;
+use rustix::io::Errno;
+
+use super::hash::seek_to;
+use crate::failure::{Failure, Stop};
+use crate::tree::{self, Tree};
+
+/// Sends a file's content from an offset, and returns its hash where `hashed`.
+pub(crate) fn get<W: Write>(
+    tree: &Tree,
+    permit: Permit<request::Get>,
+    blocks: &mut BlockSender,
+    stream: &mut FrameWriter<W>,
+    hashed: bool,
+) -> Result<Option<blake3::Hash>, Stop> {
+    let (mut file, stat) = tree.entry(permit.path())?.open_file()?;
+    let &request::Get { offset, length } = permit.request();
+    let size = tree::size(&stat);
+    if let Some(length) = length {
+        check_range(offset, length, size)?;
+    }
+    seek_to(&file, offset)?;
+    // Files of /proc and the like have content, but no size.
+    let mut left = length.unwrap_or(if size == 0 { u64::MAX } else { size.saturating_sub(offset) });
+    let mut hasher = hashed.then(blake3::Hasher::new);
+    while left > 0 {
+        let sent = blocks.send(&mut file, left, hasher.as_mut(), stream).map_err(stop)? as u64;
+        if sent == 0 {
+            break;
+        }
+        left -= sent;
+    }
+    if length.is_some() && left > 0 {
+        return Err(Failure::os("reading")(Errno::IO).into());
+    }
+    Ok(hasher.map(|hasher| hasher.finalize()))
+}
+
+fn check_range(offset: u64, length: u64, size: u64) -> Result<(), Failure> {
+    let inside = offset.checked_add(length).is_some_and(|end| end <= size) && (length > 0 || size == 0);
+    if inside { Ok(()) } else { Err(Failure::Range { offset, length, size }) }
+}
+
+fn stop(error: SendError) -> Stop {
+    match error {
+        SendError::Source(e) => Failure::os("reading")(Errno::from_io_error(&e).unwrap_or(Errno::IO)).into(),
+        SendError::Stream(e) => Stop::link(e),
+    }
+}
