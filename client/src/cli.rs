@@ -1,0 +1,86 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Copy files and trees to and from machines that run bcmr-serve
+#[derive(Debug, Parser)]
+#[command(name = "bcmr", version, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) connection: ConnectionArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Copy files or directories to or from a server
+    Copy(CopyArgs),
+}
+
+/// How the server is reached.
+#[derive(Debug, Args)]
+pub(crate) struct ConnectionArgs {
+    /// Use this OpenSSH configuration file instead of the user's
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) ssh_config: Option<PathBuf>,
+    /// Connect to this port; a port in scp://host:port/ comes first
+    #[arg(long, value_name = "PORT", global = true)]
+    pub(crate) ssh_port: Option<u16>,
+    /// Offer this key; may be given several times
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) ssh_identity: Vec<PathBuf>,
+    /// Connect through this host, or these, separated by commas
+    #[arg(long, value_name = "HOST", global = true)]
+    pub(crate) ssh_jump: Option<String>,
+    /// Talk to this local command instead of ssh; its paths are written ':path'
+    #[arg(long, value_name = "COMMAND", global = true)]
+    pub(crate) via: Option<String>,
+    /// Start this on the remote machine instead of bcmr-serve
+    #[arg(long, value_name = "COMMAND", global = true)]
+    pub(crate) remote_command: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CopyArgs {
+    /// Sources, then the destination: [user@]host:path, [host]:path, scp://user@host:port/path, or a local path
+    #[arg(required = true, num_args = 2.., value_name = "PATH")]
+    pub(crate) paths: Vec<OsString>,
+    /// Copy directories with all they hold
+    #[arg(short, long)]
+    pub(crate) recursive: bool,
+    /// Replace files that exist; asks first, unless -y is given
+    #[arg(short, long)]
+    pub(crate) force: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Show no progress and no summary, only errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Compress blocks on the way, where that makes them smaller
+    #[arg(long, value_enum, default_value_t = Compress::Auto, value_name = "CODEC")]
+    pub(crate) compress: Compress,
+    /// Let the server send without computing a hash; downloads are then not checked against one
+    #[arg(long)]
+    pub(crate) fast: bool,
+    /// Have every file flushed to disk before it counts as copied
+    #[arg(long)]
+    pub(crate) sync: bool,
+}
+
+/// A codec, or the choice of one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Compress {
+    /// Zstd, else LZ4, as the server can
+    Auto,
+    /// Zstd, or none
+    Zstd,
+    /// LZ4, or none
+    Lz4,
+    /// None
+    None,
+}

@@ -1,0 +1,120 @@
+//! Getting a connection, and saying clearly why there is none.
+
+use std::sync::Arc;
+
+use bcmr_wire::shown::shown;
+
+use super::Outcomes;
+use crate::cli::ConnectionArgs;
+use crate::exchange::{Exchange, NoWelcome};
+use crate::exit::{Exit, Fatal};
+use crate::target::Host;
+use crate::transport::{Route, Server, Transport};
+
+/// What a shell exits with when it does not find a command.
+const NOT_FOUND: i32 = 127;
+
+/// What ssh exits with when it fails itself.
+const SSH_FAILED: i32 = 255;
+
+/// Bytes of a remote shell's text that are quoted.
+const QUOTED: usize = 200;
+
+/// Opens connections to one server, and remembers how that went.
+pub(super) struct Dialer<'a> {
+    route: Route<'a>,
+    outcomes: &'a Arc<Outcomes>,
+    server: Server,
+    /// Whether a connection stands or stood: then nobody is asked for a password again.
+    connected: bool,
+}
+
+impl<'a> Dialer<'a> {
+    pub(super) fn new(
+        host: &'a Host,
+        absolute: bool,
+        args: &'a ConnectionArgs,
+        outcomes: &'a Arc<Outcomes>,
+    ) -> Self {
+        let route = Route::new(host, absolute, args);
+        Self { route, outcomes, server: Server::First, connected: false }
+    }
+
+    /// A connection after its handshake.
+    pub(super) fn dial(&mut self) -> Result<Exchange, Fatal> {
+        loop {
+            let started = self.route.start(self.server, !self.connected, self.outcomes.ui());
+            let started = started.map_err(|e| Fatal::link(format!("cannot start ssh: {e}")))?;
+            let mut transport = Some(started);
+            let why = match Exchange::open(&mut transport, self.outcomes.settings.caps, self.outcomes) {
+                Ok(exchange) => {
+                    self.connected = true;
+                    return Ok(exchange);
+                }
+                Err(why) => why,
+            };
+            let Some(mut transport) = transport else {
+                return Err(Fatal::link(format!("{}: no thread could be started", self.route.name())));
+            };
+            let code = exit_code(&mut transport, &why);
+            let missing = matches!(why, NoWelcome::Nothing) && code == Some(NOT_FOUND);
+            if missing && self.server == Server::First && self.route.has_public() {
+                self.server = Server::Public;
+                continue;
+            }
+            return Err(self.explain(&why, code, &transport));
+        }
+    }
+
+    fn explain(&self, why: &NoWelcome, code: Option<i32>, transport: &Transport) -> Fatal {
+        let host = self.route.name();
+        let said = transport.held_stderr().map(|line| format!(": {line}")).unwrap_or_default();
+        let (exit, text) = match (why, code) {
+            (NoWelcome::Error(text), code) => (refusal(code), shown(text).to_string()),
+            (NoWelcome::Noise(bytes), _) => (Exit::Link, noise(bytes)),
+            (NoWelcome::Mismatch(text), _) => (Exit::Link, format!("the server cannot be used: {text}")),
+            (NoWelcome::Nothing, Some(NOT_FOUND)) => (
+                Exit::Link,
+                format!(
+                    "no bcmr server was found there (neither bcmr-serve nor bcmr); install bcmr-serve, or name \
+                     it with --remote-command /path/to/bcmr-serve{said}"
+                ),
+            ),
+            (NoWelcome::Nothing, Some(SSH_FAILED)) => (Exit::Link, format!("ssh could not connect{said}")),
+            (NoWelcome::Nothing, Some(code)) if refusal(Some(code)) != Exit::Link => {
+                (refusal(Some(code)), format!("the server refused to serve (exit {code}){said}"))
+            }
+            (NoWelcome::Nothing, code) => {
+                let code = code.map_or_else(|| "a signal".to_owned(), |code| format!("exit {code}"));
+                (Exit::Link, format!("the remote command ended ({code}) before it spoke the protocol{said}"))
+            }
+        };
+        Fatal { exit, message: format!("{host}: {text}") }
+    }
+}
+
+/// Waits for the child where it has ended or will by itself; ends it where it would go on talking.
+fn exit_code(transport: &mut Transport, why: &NoWelcome) -> Option<i32> {
+    if matches!(why, NoWelcome::Noise(_) | NoWelcome::Mismatch(_)) {
+        transport.kill();
+    }
+    transport.wait().ok().and_then(|status| status.code())
+}
+
+/// What the exit code of a server that did not serve means here.
+const fn refusal(code: Option<i32>) -> Exit {
+    match code {
+        Some(75) => Exit::Busy,
+        Some(64 | 77 | 78 | 126) => Exit::Refused,
+        _ => Exit::Link,
+    }
+}
+
+fn noise(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(QUOTED)]);
+    format!(
+        "the remote side printed something before the protocol: \"{}\"; usually a start-up file of the shell \
+         (such as ~/.bashrc) prints it: let it print only where the shell is interactive",
+        shown(text.trim_end())
+    )
+}

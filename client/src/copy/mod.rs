@@ -1,0 +1,129 @@
+//! The copy command: which way, to where, and what is made of what comes out.
+
+mod dial;
+pub(crate) mod download;
+mod names;
+mod outcomes;
+mod settle;
+pub(crate) mod upload;
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bcmr_wire::Caps;
+
+use crate::cli::{Compress, ConnectionArgs, CopyArgs};
+use crate::exit::{Exit, Fatal};
+use crate::target::{Remote, Target};
+use crate::ui::Ui;
+
+pub(crate) use outcomes::Outcomes;
+
+/// How files are copied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) recursive: bool,
+    pub(crate) overwrite: bool,
+    pub(crate) fast: bool,
+    pub(crate) sync: bool,
+    /// What to ask the server for.
+    pub(crate) caps: Caps,
+}
+
+/// Copies, says what went wrong, and returns the exit code.
+pub(crate) fn run(args: &CopyArgs, connection: &ConnectionArgs) -> Exit {
+    let ui = Arc::new(Ui::new(args.quiet));
+    match copy(args, connection, &ui) {
+        Ok(outcomes) => {
+            ui.finish();
+            if outcomes.failed() > 0 { Exit::SomeFailed } else { Exit::Done }
+        }
+        Err(fatal) => {
+            ui.clear();
+            ui.error(&fatal.message);
+            fatal.exit
+        }
+    }
+}
+
+fn copy(args: &CopyArgs, connection: &ConnectionArgs, ui: &Arc<Ui>) -> Result<Arc<Outcomes>, Fatal> {
+    let way = Way::of(args, connection.via.is_some())?;
+    let settings = Settings {
+        recursive: args.recursive,
+        overwrite: may_overwrite(args)?,
+        fast: args.fast,
+        sync: args.sync,
+        caps: caps(args),
+    };
+    let outcomes = Arc::new(Outcomes::new(Arc::clone(ui), settings));
+    match way {
+        Way::Up { sources, to } => upload::upload(&sources, &to, connection, &outcomes)?,
+        Way::Down { sources, to } => download::download(&sources, &to, connection, &outcomes)?,
+    }
+    Ok(outcomes)
+}
+
+enum Way {
+    Up { sources: Vec<PathBuf>, to: Remote },
+    Down { sources: Vec<Remote>, to: PathBuf },
+}
+
+impl Way {
+    fn of(args: &CopyArgs, via: bool) -> Result<Self, Fatal> {
+        let mut targets = Vec::with_capacity(args.paths.len());
+        for path in &args.paths {
+            targets.push(Target::parse(path, via).map_err(|e| Fatal::usage(e.to_string()))?);
+        }
+        let to = targets.pop().ok_or_else(|| Fatal::usage("no destination"))?;
+        let (mut local, mut remote) = (Vec::new(), Vec::new());
+        for source in targets {
+            match source {
+                Target::Local(path) => local.push(path),
+                Target::Remote(source) => remote.push(source),
+            }
+        }
+        match (to, local.is_empty(), remote.is_empty()) {
+            (Target::Remote(to), false, true) => Ok(Self::Up { sources: local, to }),
+            (Target::Local(to), true, false) => Ok(Self::Down { sources: remote, to }),
+            (Target::Remote(_), _, false) => Err(Fatal::usage(
+                "copying from one server to another is not supported; copy to this machine first",
+            )),
+            (Target::Local(_), false, true) => {
+                Err(Fatal::usage("neither side is a server; use cp for local copies"))
+            }
+            _ => Err(Fatal::usage(
+                "the sources are on this machine and on a server; copy them in two commands",
+            )),
+        }
+    }
+}
+
+/// Whether files that exist may be replaced; asks where -f was given without -y.
+fn may_overwrite(args: &CopyArgs) -> Result<bool, Fatal> {
+    if !args.force || args.yes {
+        return Ok(args.force);
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(Fatal::usage("-f asks before it replaces files, and no one is here to answer; add -y"));
+    }
+    let _ = write!(std::io::stderr(), "Replace files that exist? [y/N] ");
+    let mut answer = String::new();
+    let _ = std::io::stdin().lock().read_line(&mut answer);
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(true),
+        _ => Err(Fatal::usage("not confirmed; nothing was copied")),
+    }
+}
+
+fn caps(args: &CopyArgs) -> Caps {
+    let codecs = match args.compress {
+        Compress::Auto => Caps::LZ4 | Caps::ZSTD,
+        Compress::Zstd => Caps::ZSTD,
+        Compress::Lz4 => Caps::LZ4,
+        Compress::None => Caps::NONE,
+    };
+    let fast = if args.fast { Caps::FAST } else { Caps::NONE };
+    let sync = if args.sync { Caps::SYNC } else { Caps::NONE };
+    codecs | fast | sync
+}

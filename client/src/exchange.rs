@@ -1,0 +1,350 @@
+//! One connection: handshake, requests on one thread, replies on another, matched in their order.
+//!
+//! Requests are written without waiting for replies, and replies are read while requests are written, so that
+//! neither a slow answer nor two full pipes ever stop the other direction. Every request puts a [`Job`] into
+//! the queue; the replies' thread hands each job its reply, or, when the link is lost, gives the unanswered
+//! ones back.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread::JoinHandle;
+
+use bcmr_wire::blocks::BlockReceiver;
+use bcmr_wire::frame::{FrameError, FrameReader, FrameWriter, Header};
+use bcmr_wire::shown::shown;
+use bcmr_wire::{Caps, Message, VERSION};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::copy::Outcomes;
+use crate::copy::download::{GetJob, Landing};
+use crate::copy::upload::{MkdirJob, PutJob};
+use crate::transport::Transport;
+
+/// Requests that may wait for their replies; bounds memory, not the number of files.
+const QUEUE: usize = 4096;
+
+/// What a request expects.
+#[derive(Debug)]
+pub(crate) enum Job {
+    /// Someone waits for the reply.
+    Call(SyncSender<Reply>),
+    /// No request: someone waits for all replies before this.
+    Barrier(SyncSender<()>),
+    Put(PutJob),
+    Mkdir(MkdirJob),
+    Get(GetJob),
+}
+
+/// A reply that carries no content.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Reply {
+    Ok(Option<String>),
+    Error(ServerError),
+    Stat(Stat),
+    Hash(String),
+    List(Vec<Listed>),
+}
+
+/// What Stat says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Stat {
+    pub(crate) size: u64,
+    pub(crate) is_dir: bool,
+}
+
+/// An entry of a listing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Listed {
+    pub(crate) path: String,
+    pub(crate) size: u64,
+    pub(crate) is_dir: bool,
+}
+
+/// An Error, as text to show.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ServerError {
+    pub(crate) text: String,
+}
+
+impl ServerError {
+    /// Whether our server said it. After an Error to a Put another server answers once for every frame that was
+    /// sent already, so that the connection cannot be used any more.
+    pub(crate) fn is_ours(&self) -> bool {
+        let id = self.text.rsplit_once(" (session ").and_then(|(_, id)| id.strip_suffix(')'));
+        id.is_some_and(|id| id.len() == 16 && id.bytes().all(|b| b.is_ascii_hexdigit()))
+    }
+}
+
+/// Why a connection cannot be used any more.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Lost {
+    #[error("the server closed the connection")]
+    Closed,
+    #[error("the server's answer cannot be understood: {0}")]
+    Stream(FrameError),
+    #[error("the server sent {0} where it should not")]
+    Unexpected(&'static str),
+    /// An Error to a Put by a server that is not ours.
+    #[error("the server refused a file in a way that makes the connection unusable")]
+    Foreign,
+    /// The disk here is full or broken.
+    #[error("{0}")]
+    Local(String),
+}
+
+impl From<FrameError> for Lost {
+    fn from(error: FrameError) -> Self {
+        match error {
+            FrameError::Truncated | FrameError::Io(_) => Self::Closed,
+            other => Self::Stream(other),
+        }
+    }
+}
+
+/// The connection is of no use any more; [`Exchange::close`] tells why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Dead;
+
+impl From<io::Error> for Dead {
+    fn from(_: io::Error) -> Self {
+        Self
+    }
+}
+
+/// How a connection ended.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    /// None where everything was answered.
+    pub(crate) why: Option<Lost>,
+    /// What was asked for and not answered.
+    pub(crate) left: Vec<Job>,
+}
+
+/// A connection after its handshake.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    pub(crate) requests: FrameWriter<File>,
+    pub(crate) caps: Caps,
+    jobs: SyncSender<Job>,
+    replies: JoinHandle<Ending>,
+    transport: Transport,
+    outcomes: Arc<Outcomes>,
+}
+
+/// Why a handshake failed.
+#[derive(Debug)]
+pub(crate) enum NoWelcome {
+    /// The stream ended or broke before anything came.
+    Nothing,
+    /// What came is not the protocol; its first bytes.
+    Noise(Vec<u8>),
+    /// The server said why it does not serve.
+    Error(String),
+    /// Another version, or a frame that has no place here.
+    Mismatch(String),
+}
+
+impl Exchange {
+    /// Says hello over the streams of `transport` and starts the replies' thread.
+    pub(crate) fn open(
+        transport: &mut Option<Transport>,
+        wanted: Caps,
+        outcomes: &Arc<Outcomes>,
+    ) -> Result<Self, NoWelcome> {
+        let child = transport.as_mut().ok_or(NoWelcome::Nothing)?;
+        let streams = child.streams().map_err(|_| NoWelcome::Nothing)?;
+        let mut requests = FrameWriter::new(streams.to_server);
+        let mut replies = FrameReader::new(streams.from_server);
+        let hello = requests.push(&Message::Hello { version: VERSION, caps: wanted });
+        // A refusal comes unasked, and may be there to read though writing failed.
+        let _ = hello.and_then(|()| requests.flush());
+        let caps = welcome(&mut replies)? & wanted;
+        let child = transport.take().ok_or(NoWelcome::Nothing)?;
+        child.show_stderr();
+        let (jobs, queue) = mpsc::sync_channel(QUEUE);
+        let stream = Replies { reader: replies, blocks: BlockReceiver::new(caps) };
+        let (pid, shared) = (child.pid(), Arc::clone(outcomes));
+        let replies = std::thread::Builder::new()
+            .name("replies".to_owned())
+            .spawn(move || take_replies(stream, &queue, pid, &shared))
+            .map_err(|_| NoWelcome::Nothing)?;
+        Ok(Self { requests, caps, jobs, replies, transport: child, outcomes: Arc::clone(outcomes) })
+    }
+
+    /// Sends a request, or its first frame, and queues what is to be done with the reply.
+    pub(crate) fn send(&mut self, message: &Message<'_>, job: Job) -> Result<(), Dead> {
+        // Queued first: the reply may come before the request is written whole. What waits in the buffer must
+        // go out before the queue is waited for.
+        match self.jobs.try_send(job) {
+            Ok(()) => {}
+            Err(mpsc::TrySendError::Full(job)) => {
+                self.requests.flush()?;
+                self.jobs.send(job).map_err(|_| Dead)?;
+            }
+            Err(mpsc::TrySendError::Disconnected(_)) => return Err(Dead),
+        }
+        Ok(self.requests.push(message)?)
+    }
+
+    /// Sends a request whose reply someone will ask for later.
+    pub(crate) fn ask(&mut self, message: &Message<'_>) -> Result<Receiver<Reply>, Dead> {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        self.send(message, Job::Call(sender))?;
+        Ok(receiver)
+    }
+
+    /// Sends a request and waits for its reply.
+    pub(crate) fn call(&mut self, message: &Message<'_>) -> Result<Reply, Dead> {
+        let reply = self.ask(message)?;
+        self.wait(&reply)
+    }
+
+    /// Waits for a reply that was asked for.
+    pub(crate) fn wait(&mut self, reply: &Receiver<Reply>) -> Result<Reply, Dead> {
+        self.requests.flush()?;
+        reply.recv().map_err(|_| Dead)
+    }
+
+    /// Waits until everything that was sent is answered.
+    pub(crate) fn wait_for_all(&mut self) -> Result<(), Dead> {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        self.requests.flush()?;
+        self.jobs.send(Job::Barrier(sender)).map_err(|_| Dead)?;
+        receiver.recv().map_err(|_| Dead)
+    }
+
+    /// Lets the server finish, and takes leave of it. With `why` None in the result all was answered.
+    pub(crate) fn close(self) -> Ending {
+        let Self { mut requests, jobs, replies, mut transport, outcomes, .. } = self;
+        let flushed = requests.flush();
+        outcomes.meter().add_wire(requests.bytes_given());
+        drop(jobs);
+        if flushed.is_err() {
+            transport.kill();
+        }
+        drop(requests);
+        let ending = replies.join().unwrap_or_else(|_| Ending { why: Some(Lost::Closed), left: Vec::new() });
+        if ending.why.is_some() {
+            transport.kill();
+        }
+        let _ = transport.wait();
+        ending
+    }
+}
+
+fn welcome(replies: &mut FrameReader<File>) -> Result<Caps, NoWelcome> {
+    let header = match replies.header() {
+        Ok(Some(header)) => header,
+        Ok(None) => return Err(NoWelcome::Nothing),
+        Err(FrameError::Io(_)) => return Err(NoWelcome::Nothing),
+        // Whatever the remote shell printed is no frame, or looks like one that is much too long.
+        Err(_) => return Err(NoWelcome::Noise(replies.read_ahead().to_vec())),
+    };
+    let noise = || NoWelcome::Mismatch("its first frame is malformed".to_owned());
+    match replies.message(header).map_err(|_| noise())? {
+        Message::Welcome { version: VERSION, caps } => Ok(caps),
+        Message::Welcome { version, .. } => {
+            Err(NoWelcome::Mismatch(format!("it speaks protocol version {version}, not {VERSION}")))
+        }
+        Message::Error { message } => Err(NoWelcome::Error(message.to_owned())),
+        other => Err(NoWelcome::Mismatch(format!("it sent {} before Welcome", other.kind().name()))),
+    }
+}
+
+/// Hands every job its reply; when the link is lost ends the child, so that whoever writes to it learns of it,
+/// and gives back what was not answered.
+fn take_replies(
+    mut stream: Replies,
+    queue: &Receiver<Job>,
+    child: Option<Pid>,
+    outcomes: &Arc<Outcomes>,
+) -> Ending {
+    let mut landing = Landing::new(Arc::clone(outcomes));
+    let mut ending = Ending { why: None, left: Vec::new() };
+    for job in queue {
+        if ending.why.is_some() {
+            ending.left.push(job);
+            continue;
+        }
+        let taken = match job {
+            Job::Barrier(caller) => {
+                answer(&caller, ());
+                Ok(())
+            }
+            Job::Call(caller) => {
+                stream.reply().map(|reply| answer(&caller, reply)).map_err(|why| (None, why))
+            }
+            Job::Put(job) => job.take(&mut stream, outcomes).map_err(|(job, why)| (job.map(Job::Put), why)),
+            Job::Mkdir(job) => {
+                job.take(&mut stream, outcomes).map_err(|(job, why)| (Some(Job::Mkdir(job)), why))
+            }
+            Job::Get(job) => landing.take(job, &mut stream).map_err(|(job, why)| (Some(Job::Get(job)), why)),
+        };
+        if let Err((job, why)) = taken {
+            ending.left.extend(job);
+            ending.why = Some(why);
+            if let Some(pid) = child {
+                // Not waited for yet, so the id is still this child's.
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+    }
+    outcomes.meter().add_wire(stream.reader.bytes_taken());
+    ending
+}
+
+/// Tells whoever waits; they may have given up.
+fn answer<T>(caller: &SyncSender<T>, reply: T) {
+    let _ = caller.send(reply);
+}
+
+/// The stream of replies.
+pub(crate) struct Replies {
+    pub(crate) reader: FrameReader<File>,
+    pub(crate) blocks: BlockReceiver,
+}
+
+impl Replies {
+    pub(crate) fn header(&mut self) -> Result<Header, Lost> {
+        self.reader.header()?.ok_or(Lost::Closed)
+    }
+
+    /// A reply that carries no content.
+    pub(crate) fn reply(&mut self) -> Result<Reply, Lost> {
+        let header = self.header()?;
+        self.reply_of(header)
+    }
+
+    /// The reply whose header was read last.
+    pub(crate) fn reply_of(&mut self, header: Header) -> Result<Reply, Lost> {
+        Ok(match self.reader.message(header)? {
+            Message::Ok { hash } => Reply::Ok(hash.map(str::to_owned)),
+            Message::Error { message } => Reply::Error(ServerError { text: shorten(message) }),
+            Message::StatResponse { size, is_dir, .. } => Reply::Stat(Stat { size, is_dir }),
+            Message::HashResponse { hash } => Reply::Hash(hash.to_owned()),
+            Message::ListResponse(list) => {
+                let owned = |entry: bcmr_wire::list::Entry<'_>| Listed {
+                    path: entry.path.to_owned(),
+                    size: entry.size,
+                    is_dir: entry.is_dir,
+                };
+                Reply::List(list.iter().map(owned).collect())
+            }
+            other => return Err(Lost::Unexpected(other.kind().name())),
+        })
+    }
+}
+
+/// An Error may carry megabytes; people read its beginning, and its end tells whose it is.
+fn shorten(text: &str) -> String {
+    const HEAD: usize = 600;
+    const TAIL: usize = 60;
+    if text.len() <= HEAD + TAIL {
+        return shown(text).to_string();
+    }
+    let head = &text[..text.floor_char_boundary(HEAD)];
+    let tail = &text[text.ceil_char_boundary(text.len() - TAIL)..];
+    format!("{} … {}", shown(head), shown(tail))
+}

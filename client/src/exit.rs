@@ -1,0 +1,45 @@
+//! How the process ends.
+
+use std::process::ExitCode;
+
+/// An exit code of the client.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// Everything was copied.
+    Done = 0,
+    /// Some files failed; each was named.
+    SomeFailed = 1,
+    /// The command line is wrong, or asks for what cannot be done.
+    Usage = 2,
+    /// The link to the server, or the server itself, was lost.
+    Link = 74,
+    /// The server is busy; try again later.
+    Busy = 75,
+    /// The server refused to serve.
+    Refused = 77,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command ends before it has copied anything, or in the middle: what to say, and the exit code.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct Fatal {
+    pub(crate) exit: Exit,
+    pub(crate) message: String,
+}
+
+impl Fatal {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, message: message.into() }
+    }
+
+    pub(crate) fn link(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Link, message: message.into() }
+    }
+}

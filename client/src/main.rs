@@ -1,0 +1,29 @@
+//! bcmr: copies files and trees to and from machines that run bcmr-serve, over ssh.
+
+mod cli;
+mod copy;
+mod exchange;
+mod exit;
+mod plan;
+mod target;
+mod transport;
+mod ui;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(usage) => {
+            let _ = usage.print();
+            return if usage.use_stderr() { exit::Exit::Usage } else { exit::Exit::Done }.into();
+        }
+    };
+    match cli.command {
+        Command::Copy(args) => copy::run(&args, &cli.connection).into(),
+    }
+}

@@ -1,0 +1,138 @@
+//! What carries the protocol: a child process whose stdin and stdout are the two streams.
+
+mod shell;
+mod ssh;
+mod stderr;
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+
+use rustix::pipe::fcntl_setpipe_size;
+
+use crate::cli::ConnectionArgs;
+use crate::target::Host;
+use crate::ui::Ui;
+use stderr::Stderr;
+
+/// Bytes that a pipe is asked to hold: what Linux lets everyone have (pipe(7)), less where that was lowered.
+const PIPE_SIZES: [usize; 3] = [1024 * 1024, 512 * 1024, 256 * 1024];
+
+/// A way to start the server's side, more than one of which may be worth a try.
+pub(crate) struct Route<'a> {
+    host: &'a Host,
+    absolute: bool,
+    args: &'a ConnectionArgs,
+}
+
+/// The programs that may serve on the other side, in the order of trying.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Server {
+    /// Ours, or what --remote-command and --via name.
+    First,
+    /// The spelling of the public server, tried where the first is not found.
+    Public,
+}
+
+impl<'a> Route<'a> {
+    /// The way to `host`; `absolute` paths count from the machine's root, others from the home directory.
+    pub(crate) const fn new(host: &'a Host, absolute: bool, args: &'a ConnectionArgs) -> Self {
+        Self { host, absolute, args }
+    }
+
+    /// Whether another program is worth a try where the first is not found.
+    pub(crate) const fn has_public(&self) -> bool {
+        matches!(self.host, Host::Ssh { .. }) && self.args.remote_command.is_none()
+    }
+
+    /// The machine, for messages.
+    pub(crate) fn name(&self) -> &str {
+        match self.host {
+            Host::Ssh { name, .. } => name,
+            Host::Via => "the --via command",
+        }
+    }
+
+    /// Starts the child. `asking` is false where nobody must be asked for a password.
+    pub(crate) fn start(&self, server: Server, asking: bool, ui: &Arc<Ui>) -> io::Result<Transport> {
+        let command = match self.host {
+            Host::Ssh { user, name, port } => {
+                let remote = ssh::remote_command(self.args, server, self.absolute);
+                ssh::command(self.args, user.as_deref(), name, *port, asking, &remote)
+            }
+            Host::Via => shell::command(self.args.via.as_deref().unwrap_or_default()),
+        };
+        Transport::spawn(command, ui)
+    }
+}
+
+/// A running child.
+#[derive(Debug)]
+pub(crate) struct Transport {
+    child: Child,
+    stderr: Stderr,
+}
+
+/// The two streams of a child.
+pub(crate) struct Streams {
+    pub(crate) to_server: File,
+    pub(crate) from_server: File,
+}
+
+impl Transport {
+    fn spawn(mut command: Command, ui: &Arc<Ui>) -> io::Result<Self> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let stderr = Stderr::drain(child.stderr.take(), ui)?;
+        Ok(Self { child, stderr })
+    }
+
+    /// Takes the streams; once.
+    pub(crate) fn streams(&mut self) -> io::Result<Streams> {
+        let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let to_server = OwnedFd::from(self.child.stdin.take().ok_or_else(gone)?);
+        let from_server = OwnedFd::from(self.child.stdout.take().ok_or_else(gone)?);
+        for pipe in [to_server.as_fd(), from_server.as_fd()] {
+            // Refused where the user's pipes hold too much already.
+            let _ = PIPE_SIZES.iter().find(|size| fcntl_setpipe_size(pipe, **size).is_ok());
+        }
+        Ok(Streams { to_server: to_server.into(), from_server: from_server.into() })
+    }
+
+    /// From now on shows what the child writes to stderr; until now it was held back, because the first try
+    /// may fail in a way that the second makes good.
+    pub(crate) fn show_stderr(&self) {
+        self.stderr.show();
+    }
+
+    /// The last thing that the child wrote to stderr, if it has not been shown yet.
+    pub(crate) fn held_stderr(&self) -> Option<String> {
+        self.stderr.last_held()
+    }
+
+    /// The child's process, for ending it from another thread.
+    pub(crate) fn pid(&self) -> Option<rustix::process::Pid> {
+        i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw)
+    }
+
+    /// Ends the child, however it is.
+    pub(crate) fn kill(&mut self) {
+        let _ = self.child.kill();
+    }
+
+    /// Waits for the child to end.
+    pub(crate) fn wait(&mut self) -> io::Result<ExitStatus> {
+        let status = self.child.wait()?;
+        self.stderr.finish();
+        Ok(status)
+    }
+}
+
+impl Drop for Transport {
+    fn drop(&mut self) {
+        self.kill();
+        let _ = self.wait();
+    }
+}

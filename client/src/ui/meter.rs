@@ -1,0 +1,48 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What was done so far, counted by whoever does it.
+#[derive(Debug, Default)]
+pub(crate) struct Meter {
+    files: AtomicU64,
+    already: AtomicU64,
+    bytes: AtomicU64,
+    wire: AtomicU64,
+}
+
+impl Meter {
+    /// Content that was read here and sent, or received and written here.
+    pub(crate) fn add_bytes(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// A file that is whole on the other side, or here.
+    pub(crate) fn add_file(&self) {
+        self.files.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A file that was there before, with the same content.
+    pub(crate) fn add_already(&self) {
+        self.already.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Bytes of the protocol, both ways.
+    pub(crate) fn add_wire(&self, bytes: u64) {
+        self.wire.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn files(&self) -> u64 {
+        self.files.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn already(&self) -> u64 {
+        self.already.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn wire(&self) -> u64 {
+        self.wire.load(Ordering::Relaxed)
+    }
+}

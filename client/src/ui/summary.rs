@@ -1,0 +1,46 @@
+use std::time::Duration;
+
+use indicatif::{BinaryBytes, HumanDuration};
+
+use super::meter::Meter;
+
+/// One line at the end: files, bytes, time, rate, bytes on the wire.
+pub(super) fn summary(meter: &Meter, elapsed: Duration) -> String {
+    let files = meter.files();
+    let already = match meter.already() {
+        0 => String::new(),
+        n => format!(" ({n} already there)"),
+    };
+    format!(
+        "{files} {}{already}, {} in {}, {}/s, {} on the wire",
+        if files == 1 { "file" } else { "files" },
+        BinaryBytes(meter.bytes()),
+        seconds(elapsed),
+        BinaryBytes(rate(meter.bytes(), elapsed)),
+        BinaryBytes(meter.wire()),
+    )
+}
+
+/// What stands beside the spinner.
+pub(super) fn progress(meter: &Meter, elapsed: Duration) -> String {
+    format!(
+        "{} files, {}, {}/s, {}",
+        meter.files(),
+        BinaryBytes(meter.bytes()),
+        BinaryBytes(rate(meter.bytes(), elapsed)),
+        HumanDuration(elapsed),
+    )
+}
+
+fn seconds(elapsed: Duration) -> String {
+    if elapsed < Duration::from_secs(60) {
+        format!("{:.2} s", elapsed.as_secs_f64())
+    } else {
+        HumanDuration(elapsed).to_string()
+    }
+}
+
+fn rate(bytes: u64, elapsed: Duration) -> u64 {
+    let millis = elapsed.as_millis().max(1);
+    u64::try_from(u128::from(bytes) * 1000 / millis).unwrap_or(u64::MAX)
+}
