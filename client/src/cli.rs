@@ -46,8 +46,14 @@ pub(crate) struct ConnectionArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CopyArgs {
-    /// Sources, then the destination: [user@]host:path, [host]:path, scp://user@host:port/path, or a local path
-    #[arg(required = true, num_args = 2.., value_name = "PATH")]
+    // Not a doc comment, in which the brackets would be links.
+    #[arg(
+        required = true,
+        num_args = 2..,
+        value_name = "PATH",
+        help = "Sources, then the destination: [user@]host:path, [host]:path, scp://user@host:port/path, or a local \
+                path"
+    )]
     pub(crate) paths: Vec<OsString>,
     /// Copy directories with all they hold
     #[arg(short, long)]

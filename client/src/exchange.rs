@@ -75,6 +75,11 @@ impl ServerError {
         let id = self.text.rsplit_once(" (session ").and_then(|(_, id)| id.strip_suffix(')'));
         id.is_some_and(|id| id.len() == 16 && id.bytes().all(|b| b.is_ascii_hexdigit()))
     }
+
+    /// The text, with the path that it is about: our server repeats it, others may not.
+    pub(crate) fn about(&self, path: &str) -> String {
+        if self.is_ours() { self.text.clone() } else { format!("{path}: {}", self.text) }
+    }
 }
 
 /// Why a connection cannot be used any more.
@@ -164,7 +169,8 @@ impl Exchange {
         let child = transport.take().ok_or(NoWelcome::Nothing)?;
         child.show_stderr();
         let (jobs, queue) = mpsc::sync_channel(QUEUE);
-        let stream = Replies { reader: replies, blocks: BlockReceiver::new(caps) };
+        let hashed = !caps.has(Caps::FAST);
+        let stream = Replies { reader: replies, blocks: BlockReceiver::new(caps), hashed };
         let (pid, shared) = (child.pid(), Arc::clone(outcomes));
         let replies = std::thread::Builder::new()
             .name("replies".to_owned())
@@ -253,7 +259,7 @@ fn welcome(replies: &mut FrameReader<File>) -> Result<Caps, NoWelcome> {
     }
 }
 
-/// Hands every job its reply; when the link is lost ends the child, so that whoever writes to it learns of it,
+/// Hands every job its reply. When the link is lost ends the child, so that whoever writes to it learns of it,
 /// and gives back what was not answered.
 fn take_replies(
     mut stream: Replies,
@@ -262,37 +268,39 @@ fn take_replies(
     outcomes: &Arc<Outcomes>,
 ) -> Ending {
     let mut landing = Landing::new(Arc::clone(outcomes));
-    let mut ending = Ending { why: None, left: Vec::new() };
-    for job in queue {
-        if ending.why.is_some() {
-            ending.left.push(job);
-            continue;
-        }
-        let taken = match job {
-            Job::Barrier(caller) => {
-                answer(&caller, ());
-                Ok(())
-            }
-            Job::Call(caller) => {
-                stream.reply().map(|reply| answer(&caller, reply)).map_err(|why| (None, why))
-            }
-            Job::Put(job) => job.take(&mut stream, outcomes).map_err(|(job, why)| (job.map(Job::Put), why)),
-            Job::Mkdir(job) => {
-                job.take(&mut stream, outcomes).map_err(|(job, why)| (Some(Job::Mkdir(job)), why))
-            }
-            Job::Get(job) => landing.take(job, &mut stream).map_err(|(job, why)| (Some(Job::Get(job)), why)),
-        };
-        if let Err((job, why)) = taken {
-            ending.left.extend(job);
-            ending.why = Some(why);
-            if let Some(pid) = child {
-                // Not waited for yet, so the id is still this child's.
-                let _ = kill_process(pid, Signal::KILL);
-            }
-        }
-    }
+    let lost = queue.iter().find_map(|job| hand_over(job, &mut stream, &mut landing, outcomes).err());
     outcomes.meter().add_wire(stream.reader.bytes_taken());
-    ending
+    let Some((unanswered, why)) = lost else { return Ending { why: None, left: Vec::new() } };
+    if let Some(pid) = child {
+        // Not waited for yet, so the id is still this child's.
+        let _ = kill_process(pid, Signal::KILL);
+    }
+    // The server may outlive the child, where that is a shell. Nobody reading any more, it ends too, and with
+    // it the wait of whoever writes to it.
+    drop(stream);
+    // Those who wait for a reply learn from the loss of their sender that none comes.
+    let left =
+        unanswered.into_iter().chain(queue).filter(|job| !matches!(job, Job::Call(_) | Job::Barrier(_)));
+    Ending { why: Some(why), left: left.collect() }
+}
+
+/// Hands one job its reply. The job comes back where it was not answered.
+fn hand_over(
+    job: Job,
+    stream: &mut Replies,
+    landing: &mut Landing,
+    outcomes: &Outcomes,
+) -> Result<(), (Option<Job>, Lost)> {
+    match job {
+        Job::Barrier(caller) => {
+            answer(&caller, ());
+            Ok(())
+        }
+        Job::Call(caller) => stream.reply().map(|reply| answer(&caller, reply)).map_err(|why| (None, why)),
+        Job::Put(job) => job.take(stream, outcomes).map_err(|(job, why)| (job.map(Job::Put), why)),
+        Job::Mkdir(job) => job.take(stream, outcomes).map_err(|(job, why)| (Some(Job::Mkdir(job)), why)),
+        Job::Get(job) => landing.take(job, stream).map_err(|(job, why)| (Some(Job::Get(job)), why)),
+    }
 }
 
 /// Tells whoever waits; they may have given up.
@@ -304,6 +312,8 @@ fn answer<T>(caller: &SyncSender<T>, reply: T) {
 pub(crate) struct Replies {
     pub(crate) reader: FrameReader<File>,
     pub(crate) blocks: BlockReceiver,
+    /// Whether a Get is answered with its hash.
+    pub(crate) hashed: bool,
 }
 
 impl Replies {

@@ -39,6 +39,11 @@ impl Fatal {
         Self { exit: Exit::Usage, message: message.into() }
     }
 
+    /// Of this machine's disk.
+    pub(crate) fn here(message: impl Into<String>) -> Self {
+        Self { exit: Exit::SomeFailed, message: message.into() }
+    }
+
     pub(crate) fn link(message: impl Into<String>) -> Self {
         Self { exit: Exit::Link, message: message.into() }
     }

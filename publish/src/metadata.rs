@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::buffer::spare_capacity;
 use rustix::fs::{
-    FileType, Gid, Mode, OFlags, Stat, XattrFlags, fchmod, fchown, fgetxattr, flistxattr, fremovexattr,
-    fsetxattr, fstat, openat,
+    FileType, Gid, Mode, OFlags, Stat, XattrFlags, fchmod, fchown, fgetxattr, flistxattr, flistxattr_query,
+    fremovexattr, fsetxattr, fstat, openat,
 };
 use rustix::io::{Errno, retry_on_intr};
 
@@ -90,7 +90,7 @@ fn chmod(stage: &Stage, mode: u32) -> Result<(), Errno> {
 
 fn user_names(file: &OwnedFd) -> Result<Vec<String>, Errno> {
     let mut list = Vec::new();
-    match retry_on_intr(|| flistxattr(file, &mut [0u8; 0][..])) {
+    match retry_on_intr(|| flistxattr_query(file)) {
         Ok(0) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(Vec::new()),
         Ok(_) => {}
         Err(errno) => return Err(errno),

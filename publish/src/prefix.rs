@@ -11,43 +11,42 @@ use crate::stage::Stage;
 /// Bytes that are copied at a time where the kernel does not copy.
 const COPY: usize = 256 * 1024;
 
-/// Bytes that the kernel is asked to copy at a time: what it takes is below 2 GiB anyway.
-const KERNEL_COPY: u64 = 1 << 30;
+/// Bytes that one step copies at most: a fraction of a second's work on a slow disk.
+const STEP: u64 = 16 * 1024 * 1024;
 
 impl Stage {
-    /// Puts the first `len` bytes of `from` at the front of this empty stage, holes included.
+    /// Puts more of the first `len` bytes of `from` at the end of this stage, holes included, as much as one
+    /// short step does. Returns whether all of them are there.
     ///
     /// # Errors
     /// [`PublishError::Io`]; with EIO also where `from` turns out to be shorter.
-    pub fn keep_prefix(&mut self, from: BorrowedFd<'_>, len: u64) -> Result<(), PublishError> {
+    pub fn keep_some(&mut self, from: BorrowedFd<'_>, len: u64) -> Result<bool, PublishError> {
         let io = PublishError::io("keeping the file's beginning");
-        if len == 0 {
-            return Ok(());
+        if len <= self.len() {
+            return Ok(true);
         }
-        if retry_on_intr(|| ioctl_ficlone(&self.file, from)).is_ok() {
+        if self.is_empty() && retry_on_intr(|| ioctl_ficlone(&self.file, from)).is_ok() {
             // The clone is as long as the file is now; what is beyond the prefix goes, and a file that was cut
             // in the meantime must not be made longer.
             let cloned = rustix::fs::fstat(&self.file).map_err(&io)?.st_size;
             if u64::try_from(cloned).is_ok_and(|cloned| cloned >= len) {
                 retry_on_intr(|| ftruncate(&self.file, len)).map_err(&io)?;
                 self.filled_to(len);
-                return Ok(());
+                return Ok(true);
             }
             return Err(io(Errno::IO));
         }
-        while self.len() < len {
-            let (start, end) = next_data(from, self.len(), len).map_err(&io)?;
-            self.advance_to(start);
-            self.copy_range(from, end)?;
-        }
-        Ok(())
+        let (start, end) = next_data(from, self.len(), len).map_err(&io)?;
+        self.advance_to(start);
+        self.copy_range(from, end.min(start + STEP))?;
+        Ok(self.len() >= len)
     }
 
     /// Copies from the stage's end up to `end`, by the kernel as far as it goes.
     fn copy_range(&mut self, from: BorrowedFd<'_>, end: u64) -> Result<(), PublishError> {
         while self.len() < end {
             let (mut read_at, mut write_at) = (self.len(), self.len());
-            let ask = usize::try_from((end - read_at).min(KERNEL_COPY)).unwrap_or(COPY);
+            let ask = usize::try_from(end - read_at).unwrap_or(COPY);
             let copied = retry_on_intr(|| {
                 copy_file_range(from, Some(&mut read_at), self.file.as_fd(), Some(&mut write_at), ask)
             });

@@ -55,22 +55,21 @@ impl Publisher {
         let device = stat.st_dev;
         let rungs = match self.rungs.get(&device) {
             Some(known) => *known,
-            None => {
-                let found = probe(dir.as_fd())?;
-                self.rungs.insert(device, found);
-                found
-            }
+            None => probe(dir.as_fd())?,
         };
-        match rungs.staging {
+        let (file, reserved) = match rungs.staging {
             Staging::Unnamed(_) => {
                 let file = Stage::open_unnamed(dir.as_fd()).map_err(PublishError::io("creating a stage"))?;
-                Ok(Stage::new(dir, device, file, rungs, None))
+                (file, None)
             }
             Staging::Named => {
                 let (file, reserved) = Stage::open_named(dir.as_fd())?;
-                Ok(Stage::new(dir, device, file, rungs, Some(reserved)))
+                (file, Some(reserved))
             }
-        }
+        };
+        // Only now: in a directory that is being removed O_TMPFILE fails as if it were not known.
+        self.rungs.insert(device, rungs);
+        Ok(Stage::new(dir, device, file, rungs, reserved))
     }
 
     /// Makes a stage visible as `name` in its directory, whole, at once.
@@ -87,8 +86,14 @@ impl Publisher {
             if how.sync {
                 retry_on_intr(|| fsync(&stage.file)).map_err(PublishError::io("flushing to disk"))?;
             }
-            published =
-                if target.is_some() { replace(&mut stage, name) } else { self.publish_new(&mut stage, name) };
+            published = match target {
+                Some(_) => replace(&mut stage, name),
+                None => self.publish_new(&mut stage, name),
+            };
+            // Whoever may overwrite can do without a call that never does.
+            if how.overwrite && published == Err(PublishError::NoAtomicPublish) {
+                published = replace(&mut stage, name);
+            }
             if !(how.overwrite && published == Err(PublishError::Taken)) {
                 break;
             }

@@ -1,6 +1,7 @@
 //! The Put that is being received, where both the session and the watch can reach it: whoever ends the
 //! process takes it out first, so that no stage is left and nothing is published behind the other's back.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -11,11 +12,25 @@ use crate::verbs::put::LivePut;
 
 /// Room for one live Put.
 #[derive(Debug, Default)]
-pub(crate) struct LiveSlot(Mutex<Option<LivePut>>);
+pub(crate) struct LiveSlot {
+    slot: Mutex<Option<LivePut>>,
+    /// Set when the watch wants the slot, which the session does not get again then.
+    closing: AtomicBool,
+}
 
 impl LiveSlot {
-    pub(crate) fn begin(&self, put: LivePut) {
-        *self.lock() = Some(put);
+    /// Begins a Put. The slot is locked from before its first directory is made; what is kept of a present
+    /// file is copied step by step, so that the watch never waits for long.
+    pub(crate) fn begin(&self, begin: impl FnOnce() -> Result<LivePut, Failure>) -> Result<(), Failure> {
+        let mut slot = self.lock();
+        *slot = Some(begin()?);
+        drop(slot);
+        while let Some(put) = self.lock().as_mut() {
+            if put.keep_some()? {
+                break;
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn is_live(&self) -> bool {
@@ -43,8 +58,9 @@ impl LiveSlot {
     /// stays locked until the process ends.
     pub(crate) fn abort_for_good(&self, patience: Duration) {
         let deadline = Instant::now() + patience;
+        self.closing.store(true, Ordering::Relaxed);
         loop {
-            match self.0.try_lock() {
+            match self.slot.try_lock() {
                 Ok(mut slot) => {
                     slot.take();
                     std::mem::forget(slot);
@@ -57,8 +73,12 @@ impl LiveSlot {
         }
     }
 
+    /// For the session: the slot, unless the process is about to end, which it does then.
     fn lock(&self) -> MutexGuard<'_, Option<LivePut>> {
+        while self.closing.load(Ordering::Relaxed) {
+            std::thread::park();
+        }
         // A panic ends the process, so that no one sees a poisoned slot.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,7 +7,7 @@ use bcmr_policy::request::Request;
 use bcmr_policy::{Permit, Profile, judge};
 use bcmr_publish::Publisher;
 use bcmr_wire::blocks::{BlockReceiver, BlockSender, ReceiveError};
-use bcmr_wire::frame::{DataHeader, Header};
+use bcmr_wire::frame::Header;
 use bcmr_wire::limits::{COMPRESSED_HEADER, MAX_BLOCK, MAX_BODY};
 use bcmr_wire::{Caps, Message, Type, VERSION, codec};
 
@@ -67,10 +67,15 @@ impl Session {
 
     /// Serves until the client is done or gone. `greeted` is called when the handshake is through.
     pub(crate) fn run(mut self, greeted: impl FnOnce()) -> Exit {
-        let end = self.greet().and_then(|()| {
-            greeted();
-            self.serve()
-        });
+        let end = match self.greet() {
+            Ok(true) => {
+                greeted();
+                self.serve()
+            }
+            // The client wanted nothing at all.
+            Ok(false) => Ok(()),
+            Err(end) => Err(end),
+        };
         self.live.abort();
         match end {
             Ok(()) => Exit::Done,
@@ -83,8 +88,9 @@ impl Session {
         }
     }
 
-    fn greet(&mut self) -> Result<(), End> {
-        let Some(header) = self.connection.header()? else { return Err(end_of_file()) };
+    /// Whether there was a Hello, which has been answered then.
+    fn greet(&mut self) -> Result<bool, End> {
+        let Some(header) = self.connection.header()? else { return Ok(false) };
         let (version, caps) = match self.connection.reader.message(header)? {
             Message::Hello { version, caps } => (version, caps),
             other => return Err(End::Violation(format!("expected Hello, not {}", other.kind().name()))),
@@ -96,7 +102,8 @@ impl Session {
         self.caps = caps & OFFERED;
         self.sender = BlockSender::new(codec::negotiated(self.caps));
         self.receiver = BlockReceiver::new(self.caps);
-        self.connection.send(&Message::Welcome { version: VERSION, caps: self.caps })
+        self.connection.send(&Message::Welcome { version: VERSION, caps: self.caps })?;
+        Ok(true)
     }
 
     fn serve(&mut self) -> Result<(), End> {
@@ -123,13 +130,11 @@ impl Session {
             if permit.request().offset > 0 && !self.caps.has(Caps::PUT_OFFSET) {
                 return Err(Failure::Capability("CAP_PUT_OFFSET"));
             }
-            LivePut::begin(&self.tree, &mut self.publisher, permit, self.caps.has(Caps::SYNC))
+            let sync = self.caps.has(Caps::SYNC);
+            self.live.begin(|| LivePut::begin(&self.tree, &mut self.publisher, permit, sync))
         });
         match begun {
-            Ok(put) => {
-                self.live.begin(put);
-                Ok(())
-            }
+            Ok(()) => Ok(()),
             Err(failure) => self.refuse_put(&failure),
         }
     }
@@ -142,8 +147,7 @@ impl Session {
         }
         if !self.live.is_live() {
             // Still checked for being a frame, but not decoded.
-            let (DataHeader::Raw(len) | DataHeader::Compressed { len, .. }) = data;
-            reader.skip(len)?;
+            reader.skip(data.len())?;
             return if self.discarding { Ok(()) } else { self.unexpected(header.kind) };
         }
         reader.limit_body(COMPRESSED_HEADER + MAX_BLOCK);

@@ -85,15 +85,15 @@ impl<'a> Dialer<'a> {
                 (refusal(Some(code)), format!("the server refused to serve (exit {code}){said}"))
             }
             (NoWelcome::Nothing, code) => {
-                let code = code.map_or_else(|| "a signal".to_owned(), |code| format!("exit {code}"));
-                (Exit::Link, format!("the remote command ended ({code}) before it spoke the protocol{said}"))
+                let code = code.map(|code| format!(" (exit {code})")).unwrap_or_default();
+                (Exit::Link, format!("the remote command ended{code} before it spoke the protocol{said}"))
             }
         };
         Fatal { exit, message: format!("{host}: {text}") }
     }
 }
 
-/// Waits for the child where it has ended or will by itself; ends it where it would go on talking.
+/// Waits for the child, which has ended or soon will; ends it where it would go on talking.
 fn exit_code(transport: &mut Transport, why: &NoWelcome) -> Option<i32> {
     if matches!(why, NoWelcome::Noise(_) | NoWelcome::Mismatch(_)) {
         transport.kill();

@@ -37,7 +37,8 @@ pub(super) fn download(
     connection: &ConnectionArgs,
     outcomes: &Arc<Outcomes>,
 ) -> Result<(), Fatal> {
-    let standing = match std::fs::metadata(to) {
+    // Without a slash at the end, with which a file is not found.
+    let standing = match std::fs::metadata(to.components().as_path()) {
         Ok(there) if there.is_dir() => Standing::Directory,
         Ok(_) => Standing::File,
         Err(_) => Standing::Absent,
@@ -58,6 +59,9 @@ pub(super) fn download(
         match (asked, ending.why) {
             (Ok(()), None) => {}
             (Err(Stop::Fatal(fatal)), _) => return Err(fatal),
+            (_, Some(Lost::Local(text))) => {
+                return Err(Fatal::here(format!("{text}; nothing more was copied")));
+            }
             (_, why) => {
                 let why = why.map_or_else(|| Lost::Closed.to_string(), |why| why.to_string());
                 let text = format!("the connection was lost: {why}; what was reported as copied is whole");
@@ -106,7 +110,7 @@ fn ask_all(
             }
             Reply::Stat(_) if outcomes.settings.recursive => get_tree(link, path, &local, outcomes)?,
             Reply::Stat(_) => outcomes.fail(&format!("{path}: is a directory (copy it with -r)")),
-            Reply::Error(error) => outcomes.fail(&error.text),
+            Reply::Error(error) => outcomes.fail(&error.about(path)),
             _ => return Err(Stop::Dead),
         }
     }
@@ -117,7 +121,7 @@ fn get_tree(link: &mut Exchange, path: &str, local: &Path, outcomes: &Outcomes) 
     let list = match link.call(&Message::List { path })? {
         Reply::List(list) => list,
         Reply::Error(error) => {
-            outcomes.fail(&error.text);
+            outcomes.fail(&error.about(path));
             return Ok(());
         }
         _ => return Err(Stop::Dead),
@@ -139,7 +143,8 @@ fn get_tree(link: &mut Exchange, path: &str, local: &Path, outcomes: &Outcomes) 
         }
         if came_back_empty(&list, at) {
             // Empty, or not to be read: only its own listing tells.
-            doubts.push(link.ask(&Message::List { path: &remote })?);
+            let listed = link.ask(&Message::List { path: &remote })?;
+            doubts.push((remote, listed));
         }
     }
     report_unreadable(link, doubts, outcomes)
@@ -154,12 +159,12 @@ fn came_back_empty(list: &[Listed], at: usize) -> bool {
 
 fn report_unreadable(
     link: &mut Exchange,
-    doubts: Vec<Receiver<Reply>>,
+    doubts: Vec<(String, Receiver<Reply>)>,
     outcomes: &Outcomes,
 ) -> Result<(), Stop> {
-    for doubt in doubts {
+    for (path, doubt) in doubts {
         if let Reply::Error(error) = link.wait(&doubt)? {
-            outcomes.fail(&error.text);
+            outcomes.fail(&error.about(&path));
         }
     }
     Ok(())
@@ -187,10 +192,7 @@ fn make_dir(dir: &Path) -> Result<(), Fatal> {
     if dir.as_os_str().is_empty() {
         return Ok(());
     }
-    std::fs::create_dir_all(dir).map_err(|e| Fatal {
-        exit: crate::exit::Exit::SomeFailed,
-        message: format!("{}: {e}", dir.display()),
-    })
+    std::fs::create_dir_all(dir).map_err(|e| Fatal::here(format!("{}: {e}", dir.display())))
 }
 
 /// Where downloads are written, on the replies' thread.
@@ -217,8 +219,8 @@ impl Landing {
     /// Takes the content and the reply of a Get. The job comes back where it was not answered.
     pub(crate) fn take(&mut self, job: GetJob, replies: &mut Replies) -> Result<(), (GetJob, Lost)> {
         match self.receive(&job, replies) {
-            Ok(Ok(())) => {
-                self.outcomes.meter().add_file();
+            Ok(Ok(size)) => {
+                self.outcomes.meter().add_file(size);
                 Ok(())
             }
             Ok(Err(Local::File(text))) => {
@@ -230,8 +232,8 @@ impl Landing {
         }
     }
 
-    fn receive(&mut self, job: &GetJob, replies: &mut Replies) -> Result<Result<(), Local>, Lost> {
-        let mut hasher = blake3::Hasher::new();
+    fn receive(&mut self, job: &GetJob, replies: &mut Replies) -> Result<Result<u64, Local>, Lost> {
+        let mut hasher = replies.hashed.then(blake3::Hasher::new);
         let mut staged: Option<Result<Stage, Local>> = None;
         let reply = loop {
             let header = replies.header()?;
@@ -240,9 +242,11 @@ impl Landing {
             let meter = self.outcomes.meter();
             let received = replies.blocks.receive(data, &mut replies.reader, |bytes| {
                 if let Ok(stage) = staged {
-                    hasher.update(bytes);
+                    if let Some(hasher) = &mut hasher {
+                        hasher.update(bytes);
+                    }
                     stage.write(bytes)?;
-                    meter.add_bytes(bytes.len() as u64);
+                    meter.add_moved(bytes.len() as u64);
                 }
                 Ok::<(), PublishError>(())
             });
@@ -258,21 +262,23 @@ impl Landing {
         };
         let hash = match reply {
             Reply::Ok(hash) => hash,
-            Reply::Error(error) => return Ok(Err(Local::File(error.text))),
+            Reply::Error(error) => return Ok(Err(Local::File(error.about(&job.remote)))),
             _ => return Err(Lost::Unexpected("another reply")),
         };
         let stage = match staged.unwrap_or_else(|| self.stage(job)) {
             Ok(stage) => stage,
             Err(local) => return Ok(Err(local)),
         };
-        if !self.outcomes.settings.fast && hash.as_deref() != Some(&*hasher.finalize().to_hex()) {
+        let computed = hasher.map(|hasher| hasher.finalize().to_hex());
+        if computed.is_some() && hash.as_deref() != computed.as_deref() {
             let text = format!(
                 "{}: what arrived is not what the server read (the hashes differ)",
                 shown(&job.remote)
             );
             return Ok(Err(Local::File(text)));
         }
-        Ok(self.publish(stage, job))
+        let size = stage.len();
+        Ok(self.publish(stage, job).map(|()| size))
     }
 
     fn stage(&mut self, job: &GetJob) -> Result<Stage, Local> {

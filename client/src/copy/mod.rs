@@ -25,7 +25,6 @@ pub(crate) use outcomes::Outcomes;
 pub(crate) struct Settings {
     pub(crate) recursive: bool,
     pub(crate) overwrite: bool,
-    pub(crate) fast: bool,
     pub(crate) sync: bool,
     /// What to ask the server for.
     pub(crate) caps: Caps,
@@ -40,7 +39,12 @@ pub(crate) fn run(args: &CopyArgs, connection: &ConnectionArgs) -> Exit {
             if outcomes.failed() > 0 { Exit::SomeFailed } else { Exit::Done }
         }
         Err(fatal) => {
-            ui.clear();
+            // What was copied before is worth a summary.
+            if ui.meter.files() > 0 {
+                ui.finish();
+            } else {
+                ui.clear();
+            }
             ui.error(&fatal.message);
             fatal.exit
         }
@@ -52,7 +56,6 @@ fn copy(args: &CopyArgs, connection: &ConnectionArgs, ui: &Arc<Ui>) -> Result<Ar
     let settings = Settings {
         recursive: args.recursive,
         overwrite: may_overwrite(args)?,
-        fast: args.fast,
         sync: args.sync,
         caps: caps(args),
     };

@@ -52,6 +52,16 @@ impl Outcomes {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).push(Refused { item, why });
     }
 
+    /// Names what was refused, where nothing more can be found out about it.
+    pub(crate) fn fail_refused(&self) {
+        for Refused { item, why } in self.take_refused() {
+            match item {
+                Item::File(item) => self.fail(&format!("{}: {why}", item.local.display())),
+                Item::Dir { remote } => self.fail(&format!("{remote}: {why}")),
+            }
+        }
+    }
+
     /// Takes the refusals that are to be settled.
     pub(crate) fn take_refused(&self) -> Vec<Refused> {
         std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))

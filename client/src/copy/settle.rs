@@ -70,12 +70,10 @@ fn take(
                 outcomes.fail(&format!("{remote}: {}", why.unwrap_or_else(|| "not created".to_owned())));
             }
             (Item::File(item), None, None) => again.push(Item::File(item)),
-            (Item::File(item), why, Some(stat)) if same_content(link, &item, stat)? => {
-                if why.is_some() {
-                    outcomes.meter().add_already();
-                }
-                outcomes.meter().add_file();
-            }
+            (Item::File(item), why, Some(stat)) if same_content(link, &item, stat)? => match why {
+                Some(_) => outcomes.meter().add_already(),
+                None => outcomes.meter().add_file(stat.size),
+            },
             (Item::File(item), why, _) => {
                 let why = why.unwrap_or_else(|| "exists on the server with other content".to_owned());
                 outcomes.fail(&format!("{}: {why}", item.local.display()));

@@ -1,8 +1,10 @@
 //! Uploads: every file's Put, content and Done flow without waiting for replies.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::path::PathBuf;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -30,6 +32,8 @@ pub(crate) struct PutJob {
 /// What both threads know of a Put.
 #[derive(Debug, Default)]
 struct PutState {
+    /// Bytes that were declared.
+    size: u64,
     /// The hash of what was sent; set before Done goes out.
     hash: OnceLock<blake3::Hash>,
     /// Why the file could not be read to its end.
@@ -57,7 +61,7 @@ pub(super) fn upload(
     let mut plan = match planned {
         Ok(Ok(sources)) => Plan::new(sources, outcomes.settings.recursive),
         Ok(Err(fatal)) => return Err(fatal),
-        Err(Dead) => return Err(lost(link.close().why.as_ref())),
+        Err(Dead) => return Err(lost(link.close().why.as_ref(), outcomes)),
     };
     let mut again = VecDeque::new();
     loop {
@@ -73,17 +77,18 @@ pub(super) fn upload(
         match ending.why {
             None if done.is_ok() => return Ok(()),
             Some(Lost::Foreign) => {}
-            why => return Err(lost(why.as_ref())),
+            why => return Err(lost(why.as_ref(), outcomes)),
         }
         // What was on its way may have arrived or not; that is found out before it is sent again.
         let unanswered = ending.left.into_iter().filter_map(item_of).collect();
-        link = dialer.dial()?;
+        link = dialer.dial().inspect_err(|_| outcomes.fail_refused())?;
         let settled = settle(&mut link, outcomes.take_refused(), unanswered, outcomes);
-        again.extend(settled.map_err(|Dead| lost(None))?);
+        again.extend(settled.map_err(|Dead| lost(None, outcomes))?);
     }
 }
 
-fn lost(why: Option<&Lost>) -> Fatal {
+fn lost(why: Option<&Lost>, outcomes: &Outcomes) -> Fatal {
+    outcomes.fail_refused();
     let why = why.map_or_else(|| Lost::Closed.to_string(), ToString::to_string);
     Fatal::link(format!("the connection was lost: {why}; what was reported as copied is whole"))
 }
@@ -168,16 +173,16 @@ fn send_file(
     blocks: &mut BlockSender,
     outcomes: &Outcomes,
 ) -> Result<(), Dead> {
-    let named = |e: std::io::Error| format!("{}: {e}", item.local.display());
-    let opened = File::open(&item.local).and_then(|file| Ok((file.metadata()?.len(), file)));
-    let (size, mut file) = match opened {
+    let named = |e: io::Error| format!("{}: {e}", item.local.display());
+    let (mut file, before) = match open(&item.local) {
         Ok(opened) => opened,
         Err(e) => {
             outcomes.fail(&named(e));
             return Ok(());
         }
     };
-    let state = Arc::new(PutState::default());
+    let size = before.len();
+    let state = Arc::new(PutState { size, ..PutState::default() });
     let remote = item.remote.clone();
     let put = Message::Put { path: &remote, size, offset: 0, overwrite: outcomes.settings.overwrite };
     let local = item.local.clone();
@@ -186,11 +191,10 @@ fn send_file(
     let mut left = size;
     while left > 0 && !state.refused.load(Ordering::Acquire) {
         match blocks.send(&mut file, left, Some(&mut hasher), &mut link.requests) {
-            // Shorter than it was: the server will say so, having received less than was declared.
             Ok(0) => break,
             Ok(sent) => {
                 left -= sent as u64;
-                outcomes.meter().add_bytes(sent as u64);
+                outcomes.meter().add_moved(sent as u64);
             }
             Err(SendError::Stream(_)) => return Err(Dead),
             Err(SendError::Source(e)) => {
@@ -199,8 +203,32 @@ fn send_file(
             }
         }
     }
+    if !state.refused.load(Ordering::Acquire) && changed(&file, &before) {
+        let _ = state.source_failed.set(format!("{}: changed while it was copied", local.display()));
+        // What was sent may be of two ages. Having less or more than was declared, the server publishes nothing.
+        if left == 0 {
+            link.requests.push(&Message::Data { payload: &[0] })?;
+        }
+    }
     let _ = state.hash.set(hasher.finalize());
     Ok(link.requests.push(&Message::Done)?)
+}
+
+/// Opens a source, and looks at it.
+fn open(path: &Path) -> io::Result<(File, Metadata)> {
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    // Files of /proc and the like have content, but no size that could be declared.
+    if metadata.len() == 0 && (&file).read(&mut [0])? > 0 {
+        return Err(io::Error::other("its size is not known before it is read"));
+    }
+    Ok((file, metadata))
+}
+
+/// Whether a source is not what it was any more; also where that cannot be learnt.
+fn changed(file: &File, before: &Metadata) -> bool {
+    let age = |m: &Metadata| (m.len(), m.mtime(), m.mtime_nsec());
+    file.metadata().map_or(true, |now| age(&now) != age(before))
 }
 
 impl PutJob {
@@ -219,7 +247,7 @@ impl PutJob {
             Reply::Ok(hash) => {
                 let sent = self.state.hash.get().map(blake3::Hash::to_hex);
                 if hash.is_some() && hash.as_deref() == sent.as_deref() {
-                    outcomes.meter().add_file();
+                    outcomes.meter().add_file(self.state.size);
                 } else {
                     outcomes.fail(&format!(
                         "{}: what the server stored is not what was sent (the hashes differ)",

@@ -9,6 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustix::pipe::fcntl_setpipe_size;
 
@@ -19,6 +20,9 @@ use stderr::Stderr;
 
 /// Bytes that a pipe is asked to hold: what Linux lets everyone have (pipe(7)), less where that was lowered.
 const PIPE_SIZES: [usize; 3] = [1024 * 1024, 512 * 1024, 256 * 1024];
+
+/// How long a child that has nothing more to do may take to end.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A way to start the server's side, more than one of which may be worth a try.
 pub(crate) struct Route<'a> {
@@ -122,9 +126,22 @@ impl Transport {
         let _ = self.child.kill();
     }
 
-    /// Waits for the child to end.
+    /// Waits for the child to end, now that nothing more is expected of it; ends it where it takes too long. A
+    /// remote machine on which something goes on holding the connection must not hold the client.
     pub(crate) fn wait(&mut self) -> io::Result<ExitStatus> {
-        let status = self.child.wait()?;
+        let deadline = Instant::now() + PATIENCE;
+        let mut pause = Duration::from_micros(200);
+        let status = loop {
+            match self.child.try_wait()? {
+                Some(status) => break status,
+                None if Instant::now() >= deadline => {
+                    self.kill();
+                    break self.child.wait()?;
+                }
+                None => std::thread::sleep(pause),
+            }
+            pause = (pause * 2).min(Duration::from_millis(20));
+        };
         self.stderr.finish();
         Ok(status)
     }

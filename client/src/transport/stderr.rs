@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 
 use crate::ui::Ui;
 
-/// Bytes of a line that are shown.
-const LINE: u64 = 1000;
+/// Bytes of a line that are shown; what goes beyond is passed over.
+const LINE: u64 = 300;
 
 /// Lines held back at most; a child that writes more shows its last ones.
 const HELD: usize = 20;
@@ -79,18 +79,35 @@ impl Stderr {
     }
 }
 
-/// The next line that is not empty, cut and made safe to show; None at the end.
-fn next_line(stderr: &mut BufReader<ChildStderr>) -> Option<String> {
+/// The next line that is not empty, cut and made safe to show; None at the end. The public server writes whole
+/// blocks, as numbers, in one line.
+fn next_line(stderr: &mut impl BufRead) -> Option<String> {
     loop {
         let mut line = Vec::new();
-        let read = stderr.by_ref().take(LINE).read_until(b'\n', &mut line).ok()?;
-        if read == 0 {
+        if stderr.by_ref().take(LINE).read_until(b'\n', &mut line).ok()? == 0 {
             return None;
         }
+        let whole = line.last() == Some(&b'\n') || stderr.skip_until(b'\n').ok()? == 0;
         let text = String::from_utf8_lossy(&line);
         let text = text.trim_end_matches(['\r', '\n']);
         if !text.is_empty() {
-            return Some(bcmr_wire::shown::shown(text).to_string());
+            return Some(format!("{}{}", bcmr_wire::shown::shown(text), if whole { "" } else { " …" }));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_line;
+
+    #[test]
+    fn a_line_is_shown_once_however_long_it_is() {
+        let long = format!("{}\nnext\r\n\n\x1b[1mlast", "1, ".repeat(1_000_000));
+        let mut stderr = long.as_bytes();
+        let line = next_line(&mut stderr).unwrap();
+        assert!(line.len() < 310 && line.starts_with("1, 1, ") && line.ends_with(" …"), "{line}");
+        assert_eq!(next_line(&mut stderr).as_deref(), Some("next"));
+        assert_eq!(next_line(&mut stderr).as_deref(), Some("\\u{1b}[1mlast"));
+        assert_eq!(next_line(&mut stderr), None);
     }
 }

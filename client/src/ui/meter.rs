@@ -5,23 +5,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Meter {
     files: AtomicU64,
     already: AtomicU64,
-    bytes: AtomicU64,
+    moved: AtomicU64,
+    copied: AtomicU64,
     wire: AtomicU64,
 }
 
 impl Meter {
-    /// Content that was read here and sent, or received and written here.
-    pub(crate) fn add_bytes(&self, bytes: u64) {
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    /// Content that was read here and sent, or received and written here, whatever becomes of it.
+    pub(crate) fn add_moved(&self, bytes: u64) {
+        self.moved.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// A file that is whole on the other side, or here.
-    pub(crate) fn add_file(&self) {
+    /// A file of `bytes` that is whole on the other side, or here.
+    pub(crate) fn add_file(&self, bytes: u64) {
         self.files.fetch_add(1, Ordering::Relaxed);
+        self.copied.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// A file that was there before, with the same content.
     pub(crate) fn add_already(&self) {
+        self.files.fetch_add(1, Ordering::Relaxed);
         self.already.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -38,8 +41,12 @@ impl Meter {
         self.already.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+    pub(crate) fn moved(&self) -> u64 {
+        self.moved.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn copied(&self) -> u64 {
+        self.copied.load(Ordering::Relaxed)
     }
 
     pub(crate) fn wire(&self) -> u64 {

@@ -14,9 +14,9 @@ pub(super) fn summary(meter: &Meter, elapsed: Duration) -> String {
     format!(
         "{files} {}{already}, {} in {}, {}/s, {} on the wire",
         if files == 1 { "file" } else { "files" },
-        BinaryBytes(meter.bytes()),
+        BinaryBytes(meter.copied()),
         seconds(elapsed),
-        BinaryBytes(rate(meter.bytes(), elapsed)),
+        BinaryBytes(rate(meter.copied(), elapsed)),
         BinaryBytes(meter.wire()),
     )
 }
@@ -26,8 +26,8 @@ pub(super) fn progress(meter: &Meter, elapsed: Duration) -> String {
     format!(
         "{} files, {}, {}/s, {}",
         meter.files(),
-        BinaryBytes(meter.bytes()),
-        BinaryBytes(rate(meter.bytes(), elapsed)),
+        BinaryBytes(meter.moved()),
+        BinaryBytes(rate(meter.moved(), elapsed)),
         HumanDuration(elapsed),
     )
 }

@@ -121,10 +121,17 @@ impl Tree {
 
     /// What stands at an admitted path.
     pub(crate) fn entry(&self, path: &RootedPath) -> Result<Entry, Failure> {
-        match self.place(path)? {
-            Place::Entry(entry) => Ok(entry),
-            Place::Absent { dir, name } => Err(absent(&dir, &name)),
-            Place::NoParent { base, missing, name } => Err(absent(&base, missing.first().unwrap_or(&name))),
+        self.traced(path).map(|(_, entry)| entry)
+    }
+
+    /// The same, and the path that leads there without a symbolic link on the way.
+    pub(crate) fn traced(&self, path: &RootedPath) -> Result<(RootedPath, Entry), Failure> {
+        match self.resolve(path.clone(), &mut Links::default())? {
+            (plain, Place::Entry(entry)) => Ok((plain, entry)),
+            (_, Place::Absent { dir, name }) => Err(absent(&dir, &name)),
+            (_, Place::NoParent { base, missing, name }) => {
+                Err(absent(&base, missing.first().unwrap_or(&name)))
+            }
         }
     }
 

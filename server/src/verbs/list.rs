@@ -15,15 +15,15 @@ use rustix::fs::{AtFlags, FileType, Stat, fstat, statat};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::failure::Failure;
-use crate::tree::{self, Place, Tree, identity};
+use crate::tree::{self, Tree, identity};
 
 /// Lists what `permit` allows to; returns the whole ListResponse frame.
 pub(crate) fn list(tree: &Tree, fence: &Fence, permit: Permit<request::List>) -> Result<Vec<u8>, Failure> {
     let mut listing = Listing { tree, fence, frame: ListBuilder::new(), pending: 0, levels: Vec::new() };
-    let entry = tree.entry(permit.path())?;
+    let (path, entry) = tree.traced(permit.path())?;
     if entry.is_dir() {
         let dir = entry.open_dir().map_err(Failure::os("opening the directory"))?;
-        listing.enter(&dir, permit.path().as_str().to_owned(), String::new())?;
+        listing.enter(&dir, path.as_str().to_owned(), String::new())?;
         listing.run()?;
     }
     Ok(listing.frame.finish())
@@ -42,7 +42,8 @@ struct Listing<'a> {
 /// listing may have three quarters of a million of them and the memory of a session is bounded.
 struct Level {
     identity: (u64, u64),
-    /// From the root.
+    /// From the root, without a symbolic link on the way: a tree in which every step is a link would otherwise
+    /// be walked from its top for each of its entries.
     path: String,
     /// From the listed directory, as the client sees it.
     shown: String,
@@ -78,7 +79,7 @@ impl Listing<'_> {
             })?;
             if child.is_dir && is_utf8 {
                 let from_root = join(&level.path, &shown);
-                self.descend(from_root, path)?;
+                self.descend(&from_root, path)?;
             }
         }
         Ok(())
@@ -86,12 +87,18 @@ impl Listing<'_> {
 
     /// Opens a directory by its path. One that is gone, changed, unreadable, or on the way already is listed
     /// without contents: the client asks again for each directory that came back empty.
-    fn descend(&mut self, from_root: String, shown: String) -> Result<(), Failure> {
-        let Some(path) = admit(self.fence, &from_root) else { return Ok(()) };
-        let Ok(Place::Entry(entry)) = self.tree.place(&path) else { return Ok(()) };
-        match entry.open_dir() {
-            Ok(dir) => self.enter(&dir, from_root, shown),
-            Err(_) => Ok(()),
+    fn descend(&mut self, from_root: &str, shown: String) -> Result<(), Failure> {
+        let Some(path) = admit(self.fence, from_root) else { return Ok(()) };
+        let Ok((path, entry)) = self.tree.traced(&path) else { return Ok(()) };
+        let Ok(dir) = entry.open_dir() else { return Ok(()) };
+        let pending = self.pending;
+        match self.enter(&dir, path.as_str().to_owned(), shown) {
+            Err(Failure::List(too_long)) => Err(too_long.into()),
+            Err(_) => {
+                self.pending = pending;
+                Ok(())
+            }
+            Ok(()) => Ok(()),
         }
     }
 
@@ -120,28 +127,33 @@ impl Listing<'_> {
         Ok(())
     }
 
-    /// What an entry is listed as, or None where it is left out.
+    /// What an entry is listed as, or None where it is left out. What is there and cannot be asked for, because
+    /// its name or its link's target is not UTF-8 or its path is too long, must not be passed over in silence.
     fn visible(&self, dir: &Dir, name: &[u8], level: &Level) -> Option<Stat> {
         if is_reserved(name) {
             return None;
         }
         let stat = retry_on_intr(|| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)).ok()?;
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Some(stat),
-            FileType::Directory => admit_name(self.fence, &level.path, name).then_some(stat),
-            FileType::Symlink => match std::str::from_utf8(name) {
-                // Cannot be asked for anyway, but must not be passed over in silence.
-                Err(_) => Some(stat),
-                Ok(name) => self.link_target(&join(&level.path, name), level.identity),
-            },
+            FileType::RegularFile | FileType::Directory => Some(stat),
+            FileType::Symlink => {
+                let name = std::str::from_utf8(name).ok();
+                match name.and_then(|name| admit(self.fence, &join(&level.path, name))) {
+                    Some(path) => self.link_target(&path, &stat, level.identity),
+                    None => Some(stat),
+                }
+            }
             _ => None,
         }
     }
 
     /// What a link inside the root leads to, where that is inside, and no directory that is on the way.
-    fn link_target(&self, from_root: &str, here: (u64, u64)) -> Option<Stat> {
-        let path = admit(self.fence, from_root)?;
-        let Ok(Place::Entry(entry)) = self.tree.place(&path) else { return None };
+    fn link_target(&self, path: &RootedPath, link: &Stat, here: (u64, u64)) -> Option<Stat> {
+        let entry = match self.tree.entry(path) {
+            Ok(entry) => entry,
+            Err(Failure::NotUtf8) => return Some(*link),
+            Err(_) => return None,
+        };
         let target = identity(&entry.stat);
         let on_the_way = || target == here || self.levels.iter().any(|level| level.identity == target);
         match entry.kind() {
@@ -175,11 +187,6 @@ impl Level {
 
 fn admit(fence: &Fence, from_root: &str) -> Option<RootedPath> {
     fence.admit(&RemotePath::parse(from_root).ok()?).ok()
-}
-
-/// Whether a directory may be shown; one whose name cannot be asked for is.
-fn admit_name(fence: &Fence, path: &str, name: &[u8]) -> bool {
-    std::str::from_utf8(name).map_or(true, |name| admit(fence, &join(path, name)).is_some())
 }
 
 fn join(dir: &str, name: &str) -> String {

@@ -1,7 +1,9 @@
 use std::ffi::OsStr;
+use std::os::fd::AsFd;
 
 use bcmr_policy::{Permit, request};
 use bcmr_publish::{How, Kind, NewDirs, PublishError, Publisher, Stage};
+use cap_std::fs::File;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -14,6 +16,8 @@ pub(crate) struct LivePut {
     // Dropped in this order: the stage goes before the directories that were made for it.
     stage: Stage,
     parents: NewDirs,
+    /// The present file, of which the first bytes are kept, and how many.
+    kept: Option<(File, u64)>,
     name: String,
     size: u64,
     how: How,
@@ -22,6 +26,7 @@ pub(crate) struct LivePut {
 }
 
 impl LivePut {
+    /// Stages a file. What is kept of the present one is to be copied by [`keep_some`](Self::keep_some) then.
     pub(crate) fn begin(
         tree: &Tree,
         publisher: &mut Publisher,
@@ -44,12 +49,18 @@ impl LivePut {
             Place::Absent { .. } | Place::NoParent { .. } => None,
         };
         let (dir, name, parents) = tree.parent(place)?;
-        let mut stage = publisher.begin(dir)?;
-        if let Some(file) = &kept {
-            stage.keep_prefix(std::os::fd::AsFd::as_fd(file), offset)?;
+        let stage = publisher.begin(dir)?;
+        let kept = kept.map(|file| (file, offset));
+        let hasher = kept.is_none().then(blake3::Hasher::new);
+        Ok(Self { stage, parents, kept, name, size, how: How { overwrite, sync, mode: None }, hasher })
+    }
+
+    /// Copies more of what is kept of the present file; returns whether all of it is there.
+    pub(crate) fn keep_some(&mut self) -> Result<bool, Failure> {
+        match &self.kept {
+            Some((file, offset)) => Ok(self.stage.keep_some(file.as_fd(), *offset)?),
+            None => Ok(true),
         }
-        let hasher = (offset == 0).then(blake3::Hasher::new);
-        Ok(Self { stage, parents, name, size, how: How { overwrite, sync, mode: None }, hasher })
     }
 
     pub(crate) fn receive(&mut self, bytes: &[u8]) -> Result<(), Failure> {
@@ -89,7 +100,7 @@ fn may_replace(entry: &Entry, overwrite: bool) -> Result<(), Failure> {
 }
 
 /// The present file, where its first `offset` bytes are to be kept.
-fn open_kept(entry: &Entry, offset: u64) -> Result<Option<cap_std::fs::File>, Failure> {
+fn open_kept(entry: &Entry, offset: u64) -> Result<Option<File>, Failure> {
     if offset == 0 {
         return Ok(None);
     }

@@ -1,0 +1,33 @@
+//! The client as a person meets it: what it copies where, what it says, and how it ends. Where no sshd is needed
+//! the server is at the other end of a pipe (`--via`).
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on has failed, and its helpers are part of it"
+)]
+
+mod asking;
+mod changing;
+mod content;
+mod destinations;
+mod disk;
+mod failures;
+mod handshake;
+mod hostile;
+mod lost;
+mod output;
+mod scp;
+mod targets;
+
+use bcmr_tests::{Client, Site};
+
+/// A client in the site's outside, whose server serves the site's root.
+fn client(site: &Site) -> Client {
+    Client::ours().to_root(&site.root()).within(&site.outside())
+}
+
+/// A client in the site's outside that talks to the fake server.
+fn victim(site: &Site, scenario: &str) -> Client {
+    Client::ours().to_fake(scenario).within(&site.outside())
+}
