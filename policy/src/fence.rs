@@ -40,24 +40,50 @@ impl fmt::Display for RootedPath {
 /// Decides which paths lie inside the root.
 #[derive(Clone, Debug)]
 pub struct Fence {
-    /// The root's host path in every spelling that counts, each as components joined by slashes.
+    /// The root's path in every spelling that counts, each as components joined by slashes; the canonical one
+    /// last. In jail view the one spelling is empty: `/` is the root.
     spellings: Vec<String>,
+    /// What lies inside and is closed all the same, relative to the root.
+    closed: Vec<String>,
 }
 
 impl Fence {
     /// A fence around a root that is known under the given host paths, the canonical one last. Absolute paths
-    /// are host paths (wire-v2, "Paths", host view).
+    /// are host paths (docs/wire-v2.md, "Paths").
     pub fn host_view<'a>(spellings: impl IntoIterator<Item = &'a str>) -> Self {
-        let normal = |path: &str| RemotePath::parse(path).map(|path| path.as_str().to_owned());
-        let mut spellings: Vec<_> = spellings.into_iter().filter_map(|path| normal(path).ok()).collect();
+        let mut spellings: Vec<_> = spellings.into_iter().filter_map(normal).collect();
         spellings.dedup();
-        Self { spellings }
+        Self { spellings, closed: Vec::new() }
+    }
+
+    /// A fence whose absolute paths begin at the root.
+    #[must_use]
+    pub fn jail_view() -> Self {
+        Self { spellings: vec![String::new()], closed: Vec::new() }
+    }
+
+    /// Closes a directory, given by its host path, where that lies inside the root, given by its own.
+    #[must_use]
+    pub fn closing(mut self, host_root: &str, host_dir: &str) -> Self {
+        if let (Some(root), Some(dir)) = (normal(host_root), normal(host_dir)) {
+            self.closed.extend(strip_components(&dir, &root).map(str::to_owned));
+        }
+        self
     }
 
     /// The root's canonical path, as components joined by slashes: where relative links inside it count from.
     #[must_use]
     pub fn root(&self) -> &str {
         self.spellings.last().map_or("", String::as_str)
+    }
+
+    /// Whether a path may lead to what is closed though it is spelled otherwise: on file systems that fold case
+    /// one name has many spellings. Then each directory on the way has to be looked at.
+    #[must_use]
+    pub fn may_alias_closed(&self, path: &str) -> bool {
+        let first = |path: &str| path.split('/').next().unwrap_or("").to_owned();
+        let asked = first(path);
+        self.closed.iter().any(|closed| !asked.is_ascii() || asked.eq_ignore_ascii_case(&first(closed)))
     }
 
     /// Admits a path from the wire, or from a link inside the root, whose relative paths begin at the root.
@@ -71,11 +97,18 @@ impl Fence {
         } else {
             path.as_str()
         };
+        if self.closed.iter().any(|closed| strip_components(inside, closed).is_some()) {
+            return Err(Refusal::Outside);
+        }
         if inside.split('/').any(|name| is_reserved(name.as_bytes())) {
             return Err(Refusal::Reserved);
         }
         Ok(RootedPath(inside.to_owned()))
     }
+}
+
+fn normal(path: &str) -> Option<String> {
+    RemotePath::parse(path).ok().map(|path| path.as_str().to_owned())
 }
 
 /// What is left of `path` below `prefix`, both normalised.
@@ -111,6 +144,33 @@ mod tests {
         let fence = Fence::host_view(["/"]);
         assert_eq!(admit(&fence, "/etc/passwd").unwrap(), "etc/passwd");
         assert_eq!(admit(&fence, "/").unwrap(), "");
+    }
+
+    #[test]
+    fn in_jail_view_absolute_paths_begin_at_the_root() {
+        let fence = Fence::jail_view();
+        assert_eq!(admit(&fence, "/etc/passwd").unwrap(), "etc/passwd");
+        assert_eq!(admit(&fence, "a").unwrap(), "a");
+    }
+
+    #[test]
+    fn what_is_closed_is_outside_though_it_lies_inside() {
+        let fence = Fence::host_view(["/home/u"]).closing("/home/u", "/home/u/.local/state/bcmr");
+        for closed in [".local/state/bcmr", "/home/u/.local/state/bcmr/cas/x", ".local//state/./bcmr/"] {
+            assert_eq!(admit(&fence, closed).unwrap_err(), Refusal::Outside, "{closed}");
+        }
+        assert!(admit(&fence, ".local/state").is_ok() && admit(&fence, ".local/state/bcmr2").is_ok());
+        assert!(fence.may_alias_closed(".LOCAL/x") && fence.may_alias_closed(".ıocal"));
+        assert!(!fence.may_alias_closed("build/x"));
+        let elsewhere = Fence::host_view(["/srv/drop"]).closing("/srv/drop", "/var/lib/bcmr/u");
+        assert!(admit(&elsewhere, "var/lib/bcmr/u").is_ok() && !elsewhere.may_alias_closed("var"));
+    }
+
+    #[test]
+    fn a_root_that_is_closed_itself_admits_nothing() {
+        let fence = Fence::host_view(["/s"]).closing("/s", "/s");
+        assert_eq!(admit(&fence, "").unwrap_err(), Refusal::Outside);
+        assert_eq!(admit(&fence, "a").unwrap_err(), Refusal::Outside);
     }
 
     #[test]

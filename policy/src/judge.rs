@@ -3,7 +3,7 @@ use bcmr_wire::path::PathError;
 use thiserror::Error;
 
 use crate::fence::RootedPath;
-use crate::profile::Profile;
+use crate::profile::{Profile, Usage};
 use crate::request::Request;
 use crate::verb::Verb;
 
@@ -26,6 +26,23 @@ pub enum Refusal {
     /// The profile forbids to replace files, and the request cannot do without.
     #[error("this account may not overwrite")]
     Overwrite,
+    /// A file above `max_file`.
+    #[error("a file of {size} bytes is larger than the {max} allowed here")]
+    FileSize {
+        /// Bytes that were declared.
+        size: u64,
+        /// Bytes that are allowed.
+        max: u64,
+    },
+    /// The session has moved, or would move, more than `max_transfer`.
+    #[error("this is more than one session may move here")]
+    Transfer,
+    /// A symbolic link is on the way, and the profile follows none.
+    #[error("a symbolic link is on the way, and links are not followed here")]
+    Symlink,
+    /// Storing the file would leave less free space than the profile wants.
+    #[error("no space left on the server beyond what it keeps free")]
+    Free,
 }
 
 /// Leave to do one thing at one path. Only [`judge`] makes one.
@@ -51,10 +68,15 @@ impl<R> Permit<R> {
 ///
 /// # Errors
 /// [`Refusal`]: nothing was looked up on disk.
-pub fn judge<R: Request>(profile: &Profile, path: &str, request: R) -> Result<Permit<R>, Refusal> {
-    if !profile.verbs.has(R::VERB) {
+pub fn judge<R: Request>(
+    profile: &Profile,
+    usage: Usage,
+    path: &str,
+    request: R,
+) -> Result<Permit<R>, Refusal> {
+    if !profile.rules.verbs.has(R::VERB) {
         return Err(Refusal::Verb(R::VERB));
     }
     let path = profile.fence.admit(&RemotePath::parse(path)?)?;
-    Ok(Permit { path, request: request.narrow(profile)? })
+    Ok(Permit { path, request: request.narrow(profile, usage)? })
 }

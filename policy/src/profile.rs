@@ -1,21 +1,29 @@
 use crate::fence::Fence;
-use crate::verb::Verbs;
+use crate::rules::Rules;
 
-/// What one account may do in one session, resolved and ready to judge by.
+/// What one account may do in one session, ready to judge by.
 #[derive(Clone, Debug)]
 pub struct Profile {
+    /// What was laid down.
+    pub rules: Rules,
     /// Which paths lie inside.
     pub fence: Fence,
-    /// What may be asked for.
-    pub verbs: Verbs,
-    /// Whether an existing file may be replaced when the client asks for it.
-    pub overwrite: bool,
+}
+
+/// What a session has used up so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Usage {
+    /// Bytes of content, both ways.
+    pub moved: u64,
 }
 
 impl Profile {
-    /// Personal mode: someone serves their own files over their own account, which gives them those anyway.
+    /// Bytes of content that the session may still move.
     #[must_use]
-    pub fn personal(fence: Fence) -> Self {
-        Self { fence, verbs: Verbs::all(), overwrite: true }
+    pub const fn left(&self, usage: Usage) -> u64 {
+        match self.rules.max_transfer {
+            Some(max) => max.saturating_sub(usage.moved),
+            None => u64::MAX,
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What can be asked of the judge: one type per verb, without the path, which every one has.
 
 use crate::judge::Refusal;
-use crate::profile::Profile;
+use crate::profile::{Profile, Usage};
 use crate::verb::Verb;
 
 /// A request that names a path.
@@ -13,7 +13,7 @@ pub trait Request: Sized {
     ///
     /// # Errors
     /// [`Refusal`], where the request makes no sense without what is denied.
-    fn narrow(self, _profile: &Profile) -> Result<Self, Refusal> {
+    fn narrow(self, _profile: &Profile, _usage: Usage) -> Result<Self, Refusal> {
         Ok(self)
     }
 }
@@ -42,6 +42,16 @@ pub struct Get {
     pub offset: u64,
     /// Bytes to send, all of which must be there.
     pub length: Option<u64>,
+    /// Bytes that the session may still move; what is asked for must not be more. The judge fills it in.
+    pub allowance: u64,
+}
+
+impl Get {
+    /// A request as it came.
+    #[must_use]
+    pub const fn asked(offset: u64, length: Option<u64>) -> Self {
+        Self { offset, length, allowance: 0 }
+    }
 }
 
 /// Put.
@@ -77,6 +87,15 @@ impl Request for Hash {
 
 impl Request for Get {
     const VERB: Verb = Verb::Get;
+
+    /// How long the file is, and so whether it may be sent, is known only when it is open.
+    fn narrow(self, profile: &Profile, usage: Usage) -> Result<Self, Refusal> {
+        let allowance = profile.left(usage);
+        if allowance == 0 || self.length.is_some_and(|length| length > allowance) {
+            return Err(Refusal::Transfer);
+        }
+        Ok(Self { allowance, ..self })
+    }
 }
 
 impl Request for Put {
@@ -84,11 +103,19 @@ impl Request for Put {
 
     /// Clients ask to overwrite where nothing stands, too; so where that is denied the Put goes on without,
     /// and fails if something does stand there.
-    fn narrow(self, profile: &Profile) -> Result<Self, Refusal> {
-        if self.offset > 0 && !profile.overwrite {
+    fn narrow(self, profile: &Profile, usage: Usage) -> Result<Self, Refusal> {
+        let rules = &profile.rules;
+        if self.offset > 0 && !rules.overwrite {
             return Err(Refusal::Overwrite);
         }
-        Ok(Self { overwrite: self.overwrite && profile.overwrite, ..self })
+        match rules.max_file {
+            Some(max) if self.size > max => return Err(Refusal::FileSize { size: self.size, max }),
+            _ => {}
+        }
+        if self.size.saturating_sub(self.offset) > profile.left(usage) {
+            return Err(Refusal::Transfer);
+        }
+        Ok(Self { overwrite: self.overwrite && rules.overwrite, ..self })
     }
 }
 

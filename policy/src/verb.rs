@@ -50,6 +50,11 @@ impl Verbs {
         Verb::ALL.into_iter().collect()
     }
 
+    /// The verbs in the set.
+    pub fn iter(self) -> impl Iterator<Item = Verb> {
+        Verb::ALL.into_iter().filter(move |verb| self.has(*verb))
+    }
+
     /// Whether `verb` is in the set.
     #[must_use]
     pub const fn has(self, verb: Verb) -> bool {

@@ -45,9 +45,9 @@ pub(crate) fn asked(message: &Message<'_>) -> (Asked, String) {
         Message::Stat { path } => (Asked::Stat(request::Stat), path),
         Message::List { path } => (Asked::List(request::List), path),
         Message::Hash { path, offset, limit } => (Asked::Hash(request::Hash { offset, limit }), path),
-        Message::Get { path, offset } => (Asked::Get(request::Get { offset, length: None }), path),
+        Message::Get { path, offset } => (Asked::Get(request::Get::asked(offset, None)), path),
         Message::GetChunked { path, offset, length } => {
-            (Asked::Get(request::Get { offset, length: Some(length) }), path)
+            (Asked::Get(request::Get::asked(offset, Some(length))), path)
         }
         Message::Put { path, size, offset, overwrite } => {
             (Asked::Put(request::Put { size, offset, overwrite }), path)

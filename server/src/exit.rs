@@ -15,6 +15,8 @@ pub(crate) enum Exit {
     Internal = 70,
     /// The link or the disk failed.
     Io = 74,
+    /// Not now; later perhaps.
+    TryAgain = 75,
     /// The client broke the protocol.
     Protocol = 76,
     /// Policy or sandbox refused to serve.

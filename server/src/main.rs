@@ -2,8 +2,11 @@
 //!
 //! The boot order stands here; nothing of a client is read before the last of it is done.
 
+mod admin;
 mod asked;
+mod audit;
 mod boot;
+mod clock;
 mod connection;
 mod exit;
 mod failure;
@@ -11,20 +14,26 @@ mod id;
 mod live;
 mod reply;
 mod session;
+mod throttle;
 mod tree;
 mod verbs;
 mod watch;
 
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use bcmr_policy::Profile;
+use bcmr_policy::sandbox::{self, Sandboxed};
 
-use boot::args::ServeArgs;
+use audit::Audit;
+use boot::Denial;
+use boot::args::{Command, ServeArgs};
 use boot::environment::Environment;
-use connection::{Clock, Connection};
+use boot::streams::Streams;
+use clock::Clock;
+use connection::Connection;
 use exit::Exit;
 use id::SessionId;
 use live::LiveSlot;
@@ -32,40 +41,83 @@ use session::Session;
 use tree::Tree;
 use watch::{Signals, Watch};
 
-/// How long a session may wait for its client.
-const IDLE: Duration = Duration::from_secs(600);
-
 fn main() -> ExitCode {
-    let args = match boot::args::parse() {
-        Ok(args) => args,
+    let environment = Environment::read();
+    match boot::args::parse() {
+        Ok(Command::Serve(args)) => serve(args, &environment).into(),
+        Ok(Command::Check(args)) => admin::check::check(args, &environment).into(),
+        Ok(Command::Sweep(args)) => admin::sweep::sweep(args, &environment).into(),
         Err(usage) => {
             let _ = usage.print();
-            return if usage.use_stderr() { Exit::Usage } else { Exit::Done }.into();
-        }
-    };
-    match serve(args, &Environment::read()) {
-        Ok(exit) => exit.into(),
-        Err(why) => {
-            exit::say(&why);
-            Exit::Refused.into()
+            if usage.use_stderr() { Exit::Usage } else { Exit::Done }.into()
         }
     }
 }
 
-/// Boots, in this order, and serves one client.
-fn serve(args: ServeArgs, environment: &Environment) -> Result<Exit, String> {
-    boot::hygiene::apply().map_err(|e| format!("cannot prepare the process: {e}"))?;
-    let signals = Signals::block().map_err(|e| format!("cannot block signals: {e}"))?;
-    let id = SessionId::random().map_err(|e| format!("cannot draw a session id: {e}"))?;
-    let streams = boot::streams::take().map_err(|e| format!("cannot take stdin and stdout: {e}"))?;
-    let root = match boot::root::choose(args.root, environment).and_then(|path| boot::root::open(&path)) {
-        Ok(root) => root,
+/// Prepares the process, confines it, and serves one client; or says that it will not.
+fn serve(args: ServeArgs, environment: &Environment) -> Exit {
+    let personal = args.profile.is_none();
+    let (id, streams, signals) = match prepare() {
+        Ok(prepared) => prepared,
         Err(why) => {
-            reply::refuse(streams.output, id, "the server's root cannot be opened");
-            return Err(why);
+            exit::say(&format!("cannot prepare the process: {why}"));
+            return Exit::Refused;
         }
     };
+    let audit = Audit::new(boot::log::connect(), id);
+    match confine(args, environment) {
+        Ok(site) => {
+            let sandbox = site.sandboxed.report().to_string();
+            let profile = &site.profile.rules.profile;
+            let fields = [("profile", &**profile), ("peer", environment.peer()), ("sandbox", &sandbox)];
+            audit.record("start", &fields);
+            session(site, id, streams, signals, audit)
+        }
+        Err(Denial { told, why }) => {
+            audit.record("denied", &[("peer", environment.peer()), ("reason", &why)]);
+            if personal {
+                // Who serves their own files is the operator.
+                exit::say(&why);
+                reply::refuse(streams.output, id, told);
+            } else {
+                reply::refuse(streams.output, id, boot::policy::REFUSED);
+            }
+            Exit::Refused
+        }
+    }
+}
 
+fn prepare() -> Result<(SessionId, Streams, Signals), String> {
+    boot::hygiene::apply().map_err(|e| e.to_string())?;
+    let id = SessionId::random().map_err(|e| e.to_string())?;
+    let streams = boot::streams::take().map_err(|e| e.to_string())?;
+    let signals = Signals::block().map_err(|e| e.to_string())?;
+    Ok((id, streams, signals))
+}
+
+/// What may be served, by a process that can do nothing else any more.
+struct Site {
+    profile: Profile,
+    tree: Tree,
+    sandboxed: Sandboxed,
+}
+
+fn confine(args: ServeArgs, environment: &Environment) -> Result<Site, Denial> {
+    let refused = |why: String| Denial { told: "the server cannot confine itself as it must", why };
+    let account = boot::account::own(environment);
+    let rules = boot::policy::rules(args, &account, environment)?;
+    let root = boot::root::open(&rules)?;
+    boot::hygiene::set_umask(&rules);
+    let state = root.state.as_ref().map(AsFd::as_fd);
+    let sandboxed = sandbox::enter(&rules, root.dir.as_fd(), state).map_err(|e| refused(e.to_string()))?;
+    let profile = Profile { rules, fence: root.fence };
+    let tree = Tree::new(root.dir, root.state.as_ref(), &profile).map_err(|e| refused(e.to_string()))?;
+    Ok(Site { profile, tree, sandboxed })
+}
+
+/// Serves one client. From here on there are two threads.
+fn session(site: Site, id: SessionId, streams: Streams, signals: Signals, audit: Audit) -> Exit {
+    let Site { profile, tree, sandboxed } = site;
     let clock = Arc::new(Clock::new());
     let live = Arc::new(LiveSlot::default());
     let greeted = Arc::new(AtomicBool::new(false));
@@ -75,12 +127,15 @@ fn serve(args: ServeArgs, environment: &Environment) -> Result<Exit, String> {
         clock: Arc::clone(&clock),
         greeted: Arc::clone(&greeted),
         live: Arc::clone(&live),
-        idle: IDLE,
+        idle: profile.rules.idle,
     };
-    watch.start().map_err(|e| format!("cannot start a thread: {e}"))?;
-
-    let connection = Connection::new(streams.input, streams.output, &clock);
-    let tree = Tree::new(root.dir, root.fence.clone());
-    let session = Session::new(id, connection, Profile::personal(root.fence), tree, live);
-    Ok(session.run(|| greeted.store(true, Ordering::Relaxed)))
+    if let Err(e) = watch.start() {
+        // RLIMIT_NPROC, for instance; without a watch nothing would end a session that hangs.
+        audit.record("denied", &[("reason", &format!("no thread could be started: {e}"))]);
+        reply::refuse(streams.output, id, "the server is short of threads or memory, try again");
+        return Exit::TryAgain;
+    }
+    let connection = Connection::new(streams.input, streams.output, &clock, profile.rules.rate);
+    let session = Session::new(id, audit, &sandboxed, connection, profile, tree, live);
+    session.run(|| greeted.store(true, Ordering::Relaxed))
 }

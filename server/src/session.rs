@@ -4,7 +4,8 @@ use std::io;
 use std::sync::Arc;
 
 use bcmr_policy::request::Request;
-use bcmr_policy::{Permit, Profile, judge};
+use bcmr_policy::sandbox::Sandboxed;
+use bcmr_policy::{Permit, Profile, Rules, Usage, Verb, judge};
 use bcmr_publish::Publisher;
 use bcmr_wire::blocks::{BlockReceiver, BlockSender, ReceiveError};
 use bcmr_wire::frame::Header;
@@ -12,6 +13,7 @@ use bcmr_wire::limits::{COMPRESSED_HEADER, MAX_BLOCK, MAX_BODY};
 use bcmr_wire::{Caps, Message, Type, VERSION, codec};
 
 use crate::asked::{Asked, asked};
+use crate::audit::Audit;
 use crate::connection::Connection;
 use crate::exit::Exit;
 use crate::failure::{End, Failure, Stop};
@@ -19,17 +21,16 @@ use crate::id::SessionId;
 use crate::live::LiveSlot;
 use crate::reply::{self, Reply};
 use crate::tree::Tree;
-use crate::verbs::put::LivePut;
+use crate::verbs::put::{LivePut, Terms};
 use crate::verbs::{get, hash, list, mkdir, resume, stat};
-
-/// What this server can do; a session has what its client can do, too.
-const OFFERED: Caps = Caps(Caps::LZ4.0 | Caps::ZSTD.0 | Caps::FAST.0 | Caps::SYNC.0 | Caps::PUT_OFFSET.0);
 
 /// A connection that may use a tree under a profile.
 pub(crate) struct Session {
     id: SessionId,
+    audit: Audit,
     connection: Connection,
     profile: Profile,
+    usage: Usage,
     tree: Tree,
     publisher: Publisher,
     caps: Caps,
@@ -43,8 +44,11 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    /// A session that has not said a word. That the process is in its sandbox is proved by `_sandboxed`.
     pub(crate) fn new(
         id: SessionId,
+        audit: Audit,
+        _sandboxed: &Sandboxed,
         connection: Connection,
         profile: Profile,
         tree: Tree,
@@ -52,8 +56,10 @@ impl Session {
     ) -> Self {
         Self {
             id,
+            audit,
             connection,
             profile,
+            usage: Usage::default(),
             tree,
             publisher: Publisher::default(),
             caps: Caps::NONE,
@@ -99,7 +105,7 @@ impl Session {
             let why = format!("protocol version mismatch: client={version} server={VERSION}");
             return Err(End::Violation(why));
         }
-        self.caps = caps & OFFERED;
+        self.caps = caps & offered(&self.profile.rules);
         self.sender = BlockSender::new(codec::negotiated(self.caps));
         self.receiver = BlockReceiver::new(self.caps);
         self.connection.send(&Message::Welcome { version: VERSION, caps: self.caps })?;
@@ -130,8 +136,14 @@ impl Session {
             if permit.request().offset > 0 && !self.caps.has(Caps::PUT_OFFSET) {
                 return Err(Failure::Capability("CAP_PUT_OFFSET"));
             }
-            let sync = self.caps.has(Caps::SYNC);
-            self.live.begin(|| LivePut::begin(&self.tree, &mut self.publisher, permit, sync))
+            let rules = &self.profile.rules;
+            let terms = Terms {
+                sync: self.caps.has(Caps::SYNC),
+                parents: rules.verbs.has(Verb::Mkdir),
+                mode: rules.file_mode,
+                min_free: rules.min_free,
+            };
+            self.live.begin(|| LivePut::begin(&self.tree, &mut self.publisher, permit, &terms))
         });
         match begun {
             Ok(()) => Ok(()),
@@ -151,6 +163,7 @@ impl Session {
             return if self.discarding { Ok(()) } else { self.unexpected(header.kind) };
         }
         reader.limit_body(COMPRESSED_HEADER + MAX_BLOCK);
+        self.usage.moved += data.decoded_len() as u64;
         let live = &self.live;
         let failure = match self.receiver.receive(data, reader, |bytes| live.receive(bytes)) {
             Ok(()) => return Ok(()),
@@ -194,7 +207,7 @@ impl Session {
         self.discarding = true;
         self.connection.reader.limit_body(MAX_BODY);
         let path = std::mem::take(&mut self.put_path);
-        self.error(&reply::text("put", &path, failure))
+        self.failed("put", &path, failure)
     }
 
     /// Fails a Put in the middle of which a frame of another kind comes; that frame is served, so nothing is
@@ -240,7 +253,10 @@ impl Session {
     fn get(&mut self, asked: bcmr_policy::request::Get, path: &str) -> Result<(), End> {
         let hashed = asked.length.is_none() && !self.caps.has(Caps::FAST);
         let sent = match self.permit(path, asked) {
-            Ok(permit) => get::get(&self.tree, permit, &mut self.sender, &mut self.connection.writer, hashed),
+            Ok(permit) => {
+                let (sender, writer) = (&mut self.sender, &mut self.connection.writer);
+                get::get(&self.tree, permit, sender, writer, hashed, &mut self.usage.moved)
+            }
             Err(failure) => Err(Stop::Failed(failure)),
         };
         match sent {
@@ -251,7 +267,7 @@ impl Session {
     }
 
     fn permit<R: Request>(&self, path: &str, request: R) -> Result<Permit<R>, Failure> {
-        Ok(judge(&self.profile, path, request)?)
+        Ok(judge(&self.profile, self.usage, path, request)?)
     }
 
     // ---- answers
@@ -259,8 +275,17 @@ impl Session {
     fn answer(&mut self, what: &str, path: &str, result: Result<Reply, Failure>) -> Result<(), End> {
         match result {
             Ok(reply) => reply.send(&mut self.connection.writer).map_err(End::Link),
-            Err(failure) => self.error(&reply::text(what, path, &failure)),
+            Err(failure) => self.failed(what, path, &failure),
         }
+    }
+
+    /// Answers with an Error; a refusal goes into the audit trail, whole.
+    fn failed(&mut self, what: &str, path: &str, failure: &Failure) -> Result<(), End> {
+        if let Failure::Refused(refusal) = failure {
+            let why = refusal.to_string();
+            self.audit.record("refused", &[("verb", what), ("path", path), ("reason", &why)]);
+        }
+        self.error(&reply::text(what, path, failure))
     }
 
     fn unexpected(&mut self, kind: Type) -> Result<(), End> {
@@ -270,6 +295,18 @@ impl Session {
     fn error(&mut self, text: &str) -> Result<(), End> {
         self.connection.send(&Message::Error { message: &reply::with_session(text, self.id) })
     }
+}
+
+/// What a session can do; what its client can do, too, holds.
+fn offered(rules: &Rules) -> Caps {
+    let mut caps = Caps::FAST | Caps::SYNC | Caps::PUT_OFFSET;
+    if rules.compression.zstd {
+        caps = caps | Caps::ZSTD;
+    }
+    if rules.compression.lz4 {
+        caps = caps | Caps::LZ4;
+    }
+    caps
 }
 
 fn end_of_file() -> End {

@@ -13,7 +13,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::connection::Clock;
+use crate::clock::Clock;
 use crate::exit::Exit;
 use crate::live::LiveSlot;
 

@@ -63,7 +63,12 @@ fn the_repository_speaks_of_the_product_alone() {
         // A source archive has no history to ask.
         return;
     };
-    let words = [concat!("../", "shared"), concat!("/ro", "ot/"), concat!("/wo", "rk/")];
+    let words = [
+        concat!("../", "shared"),
+        concat!(" /ro", "ot/"),
+        concat!("\"/ro", "ot/"),
+        concat!("/wo", "rk/main"),
+    ];
     let mut places = Vec::new();
     for file in String::from_utf8(listed.stdout).unwrap().split('\0').filter(|file| !file.is_empty()) {
         let Ok(text) = std::fs::read_to_string(top().join(file)) else { continue };

@@ -2,9 +2,12 @@
 
 use std::ffi::CStr;
 
+use bcmr_policy::Rules;
 use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
 use rustix::io::Errno;
-use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
+use rustix::process::{
+    DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit, umask,
+};
 
 /// Descriptors that a session may hold at once.
 const DESCRIPTORS: u64 = 256;
@@ -22,6 +25,13 @@ pub(crate) fn apply() -> Result<(), Errno> {
     setrlimit(Resource::Nofile, Rlimit { current: Some(allowed), maximum: Some(allowed) })?;
     close_strays();
     Ok(())
+}
+
+/// Sets the umask, where the rules name one; else the account's own stays.
+pub(crate) fn set_umask(rules: &Rules) {
+    if let Some(mask) = rules.umask {
+        umask(Mode::from_raw_mode(mask));
+    }
 }
 
 /// The default hook reads the environment, opens files and prints a backtrace to the client.

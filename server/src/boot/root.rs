@@ -1,36 +1,76 @@
-//! The root: the one directory that is opened by a path of the host.
+//! The directories that are opened by a path of the host: the root, and where state is kept.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use bcmr_policy::Fence;
-use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
-use rustix::io::retry_on_intr;
+use bcmr_policy::{Fence, Rules, View};
+use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat, readlinkat};
+use rustix::io::{Errno, retry_on_intr};
 
-use super::environment::Environment;
+use super::Denial;
 
-/// An opened root, and the fence around it.
+/// An opened root, what is closed in it, and the fence around it.
 pub(crate) struct Root {
     pub(crate) dir: OwnedFd,
+    /// The state directory, where there is one.
+    pub(crate) state: Option<OwnedFd>,
     pub(crate) fence: Fence,
 }
 
-/// The root's path in personal mode: the one given, else the home directory.
-pub(crate) fn choose(given: Option<PathBuf>, environment: &Environment) -> Result<PathBuf, String> {
-    let chosen = given.or_else(|| environment.home.clone());
-    chosen.ok_or_else(|| "no root: give --root DIR, or set HOME".to_owned())
+/// A directory that was opened by its path.
+struct Opened {
+    dir: OwnedFd,
+    stat: Stat,
+    given: PathBuf,
+    /// As the kernel names the handle; asked of the handle, not of the path again, which may lead elsewhere by
+    /// now.
+    canonical: PathBuf,
 }
 
-/// Opens the root. The fence knows it by the path given and by the one that the kernel gives the handle.
-pub(crate) fn open(path: &Path) -> Result<Root, String> {
+/// Opens the directories of the rules.
+///
+/// # Errors
+/// [`Denial`].
+pub(crate) fn open(rules: &Rules) -> Result<Root, Denial> {
+    let failed = |why: String| Denial {
+        told: "the server's root cannot be opened",
+        why: format!("the root {}: {why}", rules.root.display()),
+    };
+    let root = open_dir(&rules.root).map_err(|e| failed(e.to_string()))?;
+    if rules.root_owner.is_some_and(|uid| uid != root.stat.st_uid) {
+        return Err(failed("LOGNAME names it, and it does not belong to this account".to_owned()));
+    }
+    // Missing, or not for this account: then there is no state, and nothing to close but the name.
+    let state = open_dir(&rules.state).ok();
+    // Paths of the protocol are UTF-8: a root that is not has no absolute spelling at all.
+    let spellings = |opened: &Opened| -> Vec<String> {
+        let both = [&opened.given, &opened.canonical].into_iter();
+        both.filter_map(|path| path.to_str()).map(str::to_owned).collect()
+    };
+    let root_spellings = spellings(&root);
+    let mut fence = match rules.view {
+        View::Host => Fence::host_view(root_spellings.iter().map(String::as_str)),
+        View::Jail => Fence::jail_view(),
+    };
+    let state_spellings = match &state {
+        Some(state) => spellings(state),
+        None => rules.state.to_str().map(str::to_owned).into_iter().collect(),
+    };
+    for state in &state_spellings {
+        for root in &root_spellings {
+            fence = fence.closing(root, state);
+        }
+    }
+    Ok(Root { dir: root.dir, state: state.map(|state| state.dir), fence })
+}
+
+fn open_dir(path: &Path) -> Result<Opened, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let dir = retry_on_intr(|| openat(CWD, path, flags, Mode::empty()));
-    let dir = dir.map_err(|e| format!("cannot open the root {}: {e}", path.display()))?;
+    let dir = retry_on_intr(|| openat(CWD, path, flags, Mode::empty()))?;
+    let stat = fstat(&dir)?;
     let given = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    // Asked of the handle, not of the path again, which may lead elsewhere by now.
     let proc = format!("/proc/self/fd/{}", dir.as_raw_fd());
     let canonical = readlinkat(CWD, proc, Vec::new()).ok().and_then(|link| link.into_string().ok());
     let canonical = canonical.map_or_else(|| given.clone(), PathBuf::from);
-    let spellings = [given.to_str(), canonical.to_str()];
-    Ok(Root { dir, fence: Fence::host_view(spellings.into_iter().flatten()) })
+    Ok(Opened { dir, stat, given, canonical })
 }

@@ -10,7 +10,7 @@ mod walk;
 use std::cell::Cell;
 use std::os::fd::OwnedFd;
 
-use bcmr_policy::{Fence, RootedPath};
+use bcmr_policy::{Fence, Profile, Refusal, RootedPath, Symlinks};
 use bcmr_publish::{Kind, NewDirs};
 use cap_std::fs::{Dir, File};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat};
@@ -89,14 +89,42 @@ impl Entry {
 pub(crate) struct Tree {
     root: Dir,
     fence: Fence,
+    symlinks: Symlinks,
+    /// What is closed though it lies inside, by device and inode: a spelling that the fence does not know, or a
+    /// mount, may lead there all the same.
+    closed: Option<(u64, u64)>,
+    /// Permission bits of directories that are made.
+    dir_mode: Option<u32>,
     /// Whether openat2 is still worth a try.
     openat2: Cell<bool>,
 }
 
 impl Tree {
-    /// The tree under `root`, a directory's handle that may be one with O_PATH.
-    pub(crate) fn new(root: OwnedFd, fence: Fence) -> Self {
-        Self { root: dir(root), fence, openat2: Cell::new(true) }
+    /// The tree under `root`, a directory's handle that may be one with O_PATH, without the directory `closed`.
+    pub(crate) fn new(root: OwnedFd, closed: Option<&OwnedFd>, profile: &Profile) -> Result<Self, Errno> {
+        Ok(Self {
+            root: dir(root),
+            fence: profile.fence.clone(),
+            symlinks: profile.rules.symlinks,
+            closed: closed.map(|closed| fstat(closed).map(|stat| identity(&stat))).transpose()?,
+            dir_mode: profile.rules.dir_mode,
+            openat2: Cell::new(true),
+        })
+    }
+
+    /// The permission bits of directories that are made, where umask and inheritance do not decide.
+    pub(crate) const fn dir_mode(&self) -> Option<u32> {
+        self.dir_mode
+    }
+
+    /// Whether links are followed at all.
+    pub(crate) fn follows_links(&self) -> bool {
+        self.symlinks == Symlinks::Inside
+    }
+
+    /// Whether a directory is closed.
+    pub(crate) fn is_closed(&self, stat: &Stat) -> bool {
+        self.closed == Some(identity(stat))
     }
 
     /// Where an admitted path leads, symbolic links followed as long as they stay inside.
@@ -107,10 +135,16 @@ impl Tree {
     /// The same, and the path that leads there without a symbolic link on the way.
     fn resolve(&self, mut path: RootedPath, links: &mut Links) -> Result<(RootedPath, Place), Failure> {
         loop {
-            let walk = Walk { root: &self.root, openat2: &self.openat2 };
+            let walk = Walk {
+                root: &self.root,
+                openat2: &self.openat2,
+                closed: self.closed,
+                look_at_each: self.fence.may_alias_closed(path.as_str()),
+            };
             match walk.step(path.as_str())? {
                 Step::Arrived(place) if place.missing() > links.may_miss => return Err(Failure::Dangling),
                 Step::Arrived(place) => return Ok((path, place)),
+                Step::Link(_) if !self.follows_links() => return Err(Refusal::Symlink.into()),
                 Step::Link(link) => {
                     links.count(&link)?;
                     path = self.follow(&link, links)?;
@@ -143,7 +177,8 @@ impl Tree {
                 Ok((owned(dir), name, NewDirs::default()))
             }
             Place::NoParent { base, missing, name } => {
-                let (dir, made) = NewDirs::make(owned(base), missing.iter().map(AsRef::as_ref), None)?;
+                let (dir, made) =
+                    NewDirs::make(owned(base), missing.iter().map(AsRef::as_ref), self.dir_mode)?;
                 Ok((dir, name, made))
             }
         }

@@ -6,11 +6,14 @@
 
 use std::cell::Cell;
 
+use bcmr_policy::Refusal;
 use cap_std::fs::Dir;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2, readlinkat, statat};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, readlinkat, statat,
+};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::{Entry, Place, dir};
+use super::{Entry, Place, dir, identity};
 use crate::failure::Failure;
 
 /// How often openat2 is asked again when a rename elsewhere made it give up (EAGAIN, openat2(2)).
@@ -36,6 +39,10 @@ pub(super) struct Link {
 pub(super) struct Walk<'a> {
     pub(super) root: &'a Dir,
     pub(super) openat2: &'a Cell<bool>,
+    /// A directory that must not be entered, by device and inode.
+    pub(super) closed: Option<(u64, u64)>,
+    /// Whether each directory on the way has to be looked at, because its name alone does not tell.
+    pub(super) look_at_each: bool,
 }
 
 impl Walk<'_> {
@@ -43,8 +50,9 @@ impl Walk<'_> {
     pub(super) fn step(&self, path: &str) -> Result<Step, Failure> {
         let Some((parent, name)) = split(path) else { return self.at_root() };
         match self.open_parent(parent) {
-            Some(Ok(parent_dir)) => at_name(parent_dir, parent, name),
-            // ELOOP: a link on the way. ENOENT: what is missing must be known one by one. EXDEV: a mount.
+            Some(Ok(parent_dir)) => self.at_name(parent_dir, parent, name),
+            // ELOOP: a link on the way. ENOENT: what is missing must be known one by one. EXDEV: a mount, perhaps of
+            // what is closed.
             Some(Err(Errno::LOOP | Errno::NOENT | Errno::XDEV)) | None => self.one_by_one(path),
             Some(Err(errno)) => Err(Failure::os("opening the directory")(errno)),
         }
@@ -53,6 +61,7 @@ impl Walk<'_> {
     fn at_root(&self) -> Result<Step, Failure> {
         let io = Failure::os("opening the root");
         let stat = fstat(self.root).map_err(&io)?;
+        self.check_open(&stat)?;
         let again = self.root.try_clone().map_err(|e| io(Errno::from_io_error(&e).unwrap_or(Errno::IO)))?;
         Ok(Step::Arrived(Place::Entry(Entry { dir: again, name: ".".to_owned(), stat })))
     }
@@ -60,12 +69,15 @@ impl Walk<'_> {
     /// Opens a directory by one call that follows nothing; None where the kernel has no such call, or has one
     /// that is forbidden to us.
     fn open_parent(&self, parent: &str) -> Option<Result<Dir, Errno>> {
-        if !self.openat2.get() {
+        if !self.openat2.get() || self.look_at_each {
             return None;
         }
         let path = if parent.is_empty() { "." } else { parent };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let mut resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        if self.closed.is_some() {
+            resolve |= ResolveFlags::NO_XDEV;
+        }
         for _ in 0..RETRIES {
             match retry_on_intr(|| openat2(self.root, path, flags, Mode::empty(), resolve)) {
                 Err(Errno::AGAIN) => {}
@@ -94,7 +106,9 @@ impl Walk<'_> {
                 Err(Errno::NOENT) => return Ok(Step::Arrived(no_parent(here, name, after))),
                 child => child.map_err(&io)?,
             };
-            match FileType::from_raw_mode(fstat(&child).map_err(&io)?.st_mode) {
+            let stat = fstat(&child).map_err(&io)?;
+            self.check_open(&stat)?;
+            match FileType::from_raw_mode(stat.st_mode) {
                 FileType::Directory => here = dir(child),
                 // Read through the handle, so that it is this link that is followed.
                 FileType::Symlink => return link(readlinkat(&child, "", Vec::new()), before, after),
@@ -102,22 +116,28 @@ impl Walk<'_> {
             }
             walked += slash + 1;
         }
-        at_name(here, path[..walked].trim_end_matches('/'), &path[walked..])
+        self.at_name(here, path[..walked].trim_end_matches('/'), &path[walked..])
     }
-}
 
-/// The last step: what stands under `name` in `dir`, whose path is `parent`.
-fn at_name(dir: Dir, parent: &str, name: &str) -> Result<Step, Failure> {
-    let stat = match retry_on_intr(|| statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)) {
-        Err(Errno::NOENT) => {
-            return Ok(Step::Arrived(Place::Absent { dir, name: name.to_owned() }));
+    /// The last step: what stands under `name` in `dir`, whose path is `parent`.
+    fn at_name(&self, dir: Dir, parent: &str, name: &str) -> Result<Step, Failure> {
+        let stat = match retry_on_intr(|| statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)) {
+            Err(Errno::NOENT) => {
+                return Ok(Step::Arrived(Place::Absent { dir, name: name.to_owned() }));
+            }
+            stat => stat.map_err(Failure::os("looking up"))?,
+        };
+        self.check_open(&stat)?;
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+            return link(readlinkat(&dir, name, Vec::new()), parent, "");
         }
-        stat => stat.map_err(Failure::os("looking up"))?,
-    };
-    if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
-        return link(readlinkat(&dir, name, Vec::new()), parent, "");
+        Ok(Step::Arrived(Place::Entry(Entry { dir, name: name.to_owned(), stat })))
     }
-    Ok(Step::Arrived(Place::Entry(Entry { dir, name: name.to_owned(), stat })))
+
+    /// Refuses the closed directory, in the words for what lies outside.
+    fn check_open(&self, stat: &Stat) -> Result<(), Failure> {
+        if self.closed == Some(identity(stat)) { Err(Refusal::Outside.into()) } else { Ok(()) }
+    }
 }
 
 fn link(target: Result<std::ffi::CString, Errno>, before: &str, after: &str) -> Result<Step, Failure> {

@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use bcmr_policy::{Permit, request};
+use bcmr_policy::{Permit, Refusal, request};
 use bcmr_wire::blocks::{BlockSender, SendError};
 use bcmr_wire::frame::FrameWriter;
 use rustix::io::Errno;
@@ -9,23 +9,28 @@ use super::hash::seek_to;
 use crate::failure::{Failure, Stop};
 use crate::tree::{self, Tree};
 
-/// Sends a file's content from an offset, and returns its hash where `hashed`.
+/// Sends a file's content from an offset, and returns its hash where `hashed`. What was sent is counted in
+/// `moved`, also where it stops short.
 pub(crate) fn get<W: Write>(
     tree: &Tree,
     permit: Permit<request::Get>,
     blocks: &mut BlockSender,
     stream: &mut FrameWriter<W>,
     hashed: bool,
+    moved: &mut u64,
 ) -> Result<Option<blake3::Hash>, Stop> {
     let (mut file, stat) = tree.entry(permit.path())?.open_file()?;
-    let &request::Get { offset, length } = permit.request();
+    let &request::Get { offset, length, allowance } = permit.request();
     let size = tree::size(&stat);
     if let Some(length) = length {
         check_range(offset, length, size)?;
     }
     seek_to(&file, offset)?;
     // Files of /proc and the like have content, but no size.
-    let mut left = length.unwrap_or(if size == 0 { u64::MAX } else { size.saturating_sub(offset) });
+    let mut left = length.unwrap_or(if size == 0 { allowance } else { size.saturating_sub(offset) });
+    if left > allowance {
+        return Err(Refusal::Transfer.into());
+    }
     let mut hasher = hashed.then(blake3::Hasher::new);
     while left > 0 {
         let sent = blocks.send(&mut file, left, hasher.as_mut(), stream).map_err(stop)? as u64;
@@ -33,6 +38,7 @@ pub(crate) fn get<W: Write>(
             break;
         }
         left -= sent;
+        *moved += sent;
     }
     if length.is_some() && left > 0 {
         return Err(Failure::os("reading")(Errno::IO).into());

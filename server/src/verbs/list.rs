@@ -135,7 +135,9 @@ impl Listing<'_> {
         }
         let stat = retry_on_intr(|| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)).ok()?;
         match FileType::from_raw_mode(stat.st_mode) {
+            _ if self.tree.is_closed(&stat) => None,
             FileType::RegularFile | FileType::Directory => Some(stat),
+            FileType::Symlink if !self.tree.follows_links() => None,
             FileType::Symlink => {
                 let name = std::str::from_utf8(name).ok();
                 match name.and_then(|name| admit(self.fence, &join(&level.path, name))) {

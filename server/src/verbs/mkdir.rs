@@ -15,7 +15,7 @@ pub(crate) fn mkdir(tree: &Tree, permit: Permit<request::Mkdir>, sync: bool) -> 
         place => place,
     };
     let (dir, name, parents) = tree.parent(place)?;
-    let (_, made) = NewDirs::make(dir, [OsStr::new(&name)], None)?;
+    let (_, made) = NewDirs::make(dir, [OsStr::new(&name)], tree.dir_mode())?;
     if sync {
         made.sync()?;
         parents.sync()?;

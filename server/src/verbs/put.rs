@@ -1,10 +1,11 @@
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
 
-use bcmr_policy::{Permit, request};
+use bcmr_policy::file::Free;
+use bcmr_policy::{Permit, Refusal, Verb, request};
 use bcmr_publish::{How, Kind, NewDirs, PublishError, Publisher, Stage};
 use cap_std::fs::File;
-use rustix::fs::FileType;
+use rustix::fs::{FileType, fstatvfs};
 use rustix::io::Errno;
 
 use crate::failure::Failure;
@@ -23,7 +24,26 @@ pub(crate) struct LivePut {
     how: How,
     /// None where the first bytes were kept, so that no hash of the whole is known.
     hasher: Option<blake3::Hasher>,
+    min_free: Free,
+    /// Bytes received at which the free space is looked at again.
+    look_at: u64,
 }
+
+/// What holds for every Put of a session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    /// Whether file and directory are flushed to disk.
+    pub(crate) sync: bool,
+    /// Whether missing parents are made.
+    pub(crate) parents: bool,
+    /// Permission bits of new files.
+    pub(crate) mode: Option<u32>,
+    /// What the file system is never taken below.
+    pub(crate) min_free: Free,
+}
+
+/// Bytes that are received between two looks at the free space: other sessions use it up, too.
+const LOOK_EVERY: u64 = 16 << 20;
 
 impl LivePut {
     /// Stages a file. What is kept of the present one is to be copied by [`keep_some`](Self::keep_some) then.
@@ -31,7 +51,7 @@ impl LivePut {
         tree: &Tree,
         publisher: &mut Publisher,
         permit: Permit<request::Put>,
-        sync: bool,
+        terms: &Terms,
     ) -> Result<Self, Failure> {
         let &request::Put { size, offset, overwrite } = permit.request();
         if offset > size {
@@ -46,13 +66,19 @@ impl LivePut {
             Place::Absent { .. } | Place::NoParent { .. } if offset > 0 => {
                 return Err(Failure::os("opening")(Errno::NOENT));
             }
+            Place::NoParent { .. } if !terms.parents => return Err(Refusal::Verb(Verb::Mkdir).into()),
             Place::Absent { .. } | Place::NoParent { .. } => None,
         };
         let (dir, name, parents) = tree.parent(place)?;
         let stage = publisher.begin(dir)?;
         let kept = kept.map(|file| (file, offset));
         let hasher = kept.is_none().then(blake3::Hasher::new);
-        Ok(Self { stage, parents, kept, name, size, how: How { overwrite, sync, mode: None }, hasher })
+        let how = How { overwrite, sync: terms.sync, mode: terms.mode };
+        let (min_free, look_at) = (terms.min_free, LOOK_EVERY);
+        let put = Self { stage, parents, kept, name, size, how, hasher, min_free, look_at };
+        // All of it: what is kept may have to be copied.
+        put.check_free(size)?;
+        Ok(put)
     }
 
     /// Copies more of what is kept of the present file; returns whether all of it is there.
@@ -63,9 +89,24 @@ impl LivePut {
         }
     }
 
+    /// Refuses to go on where storing `more` bytes would leave less than must stay free.
+    fn check_free(&self, more: u64) -> Result<(), Failure> {
+        if self.min_free == Free::Bytes(0) {
+            return Ok(());
+        }
+        let fs = fstatvfs(self.stage.as_fd()).map_err(Failure::os("looking at the free space"))?;
+        let (free, total) =
+            (fs.f_bavail.saturating_mul(fs.f_frsize), fs.f_blocks.saturating_mul(fs.f_frsize));
+        if free.saturating_sub(more) < self.min_free.of(total) { Err(Refusal::Free.into()) } else { Ok(()) }
+    }
+
     pub(crate) fn receive(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if bytes.len() as u64 > self.size - self.stage.len() {
             return Err(Failure::PastSize(self.size));
+        }
+        if self.stage.len() >= self.look_at {
+            self.look_at = self.stage.len() + LOOK_EVERY;
+            self.check_free(0)?;
         }
         if let Some(hasher) = &mut self.hasher {
             hasher.update(bytes);

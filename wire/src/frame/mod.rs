@@ -92,6 +92,14 @@ impl DataHeader {
         }
     }
 
+    /// Bytes of the content after decoding.
+    #[must_use]
+    pub const fn decoded_len(&self) -> usize {
+        match *self {
+            Self::Raw(len) | Self::Compressed { original_size: len, .. } => len,
+        }
+    }
+
     /// Whether no content follows.
     #[must_use]
     pub const fn is_empty(&self) -> bool {

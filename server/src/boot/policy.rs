@@ -1,0 +1,64 @@
+//! Which rules hold for this process.
+
+use std::path::{Path, PathBuf};
+
+use bcmr_policy::file::{DEFAULT, Unsafe, read_root_owned};
+use bcmr_policy::{Account, PolicyFile, Rules};
+use rustix::io::Errno;
+
+use super::Denial;
+use super::args::ServeArgs;
+use super::environment::Environment;
+
+/// All that a client learns of a policy that does not let it in.
+pub(crate) const REFUSED: &str = "policy refused; ask the administrator";
+
+/// Reads and parses a policy file.
+///
+/// # Errors
+/// The operator's text: file, line, column, reason.
+pub(crate) fn load(path: &Path) -> Result<PolicyFile, String> {
+    let text = read_root_owned(path).map_err(|e| e.to_string())?;
+    PolicyFile::parse(&text, path).map_err(|e| e.to_string())
+}
+
+/// The rules: a profile's, or those of personal mode where the policy of the host does not forbid that.
+///
+/// # Errors
+/// [`Denial`].
+pub(crate) fn rules(args: ServeArgs, account: &Account, environment: &Environment) -> Result<Rules, Denial> {
+    let refused = |why: String| Denial { told: REFUSED, why };
+    let Some(profile) = args.profile else {
+        personal_mode_is_allowed().map_err(refused)?;
+        return personal(args.root, environment);
+    };
+    // A root in the client's words is none of its business.
+    let path = args.policy.unwrap_or_else(|| PathBuf::from(DEFAULT));
+    let policy = load(&path).map_err(refused)?;
+    policy.rules(&profile, account).map_err(|e| refused(format!("{}: {e}", path.display())))
+}
+
+fn personal_mode_is_allowed() -> Result<(), String> {
+    let default = Path::new(DEFAULT);
+    match read_root_owned(default) {
+        // No policy on this host: people serve their own files.
+        Err(Unsafe::Io(_, Errno::NOENT | Errno::NOTDIR)) => Ok(()),
+        Err(not_believed) => Err(not_believed.to_string()),
+        Ok(text) => match PolicyFile::parse(&text, default) {
+            Ok(policy) if policy.personal => Ok(()),
+            Ok(_) => Err(format!("{DEFAULT}: personal mode is off on this host")),
+            Err(mistake) => Err(mistake.to_string()),
+        },
+    }
+}
+
+fn personal(root: Option<PathBuf>, environment: &Environment) -> Result<Rules, Denial> {
+    let home = environment.home.as_deref();
+    let no_root = || {
+        let why = "no root: give --root DIR, or set HOME".to_owned();
+        Denial { told: "the server has no root to serve", why }
+    };
+    let root = root.or_else(|| home.map(Path::to_owned)).ok_or_else(no_root)?;
+    let state_home = environment.state_home.clone().or_else(|| home.map(|home| home.join(".local/state")));
+    Ok(Rules::personal(root, state_home.map(|home| home.join("bcmr")).unwrap_or_default()))
+}
