@@ -36,6 +36,9 @@ pub(crate) struct ConnectionArgs {
     /// Connect through this host, or these, separated by commas
     #[arg(long, value_name = "HOST", global = true)]
     pub(crate) ssh_jump: Option<String>,
+    /// The cipher of ssh: AES-GCM where nothing else is configured and the processor has AES, or as ssh chooses
+    #[arg(long, value_enum, default_value_t = Cipher::Auto, value_name = "CHOICE", global = true)]
+    pub(crate) ssh_cipher: Cipher,
     /// Talk to this local command instead of ssh; its paths are written ':path'
     #[arg(long, value_name = "COMMAND", global = true)]
     pub(crate) via: Option<String>,
@@ -73,9 +76,21 @@ pub(crate) struct CopyArgs {
     /// Let the server send without computing a hash; downloads are then not checked against one
     #[arg(long)]
     pub(crate) fast: bool,
+    /// Copy over this many connections at once [default: 1, or 2 for many files and much data]
+    #[arg(short = 'P', long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=32))]
+    pub(crate) parallel: Option<u8>,
     /// Have every file flushed to disk before it counts as copied
     #[arg(long)]
     pub(crate) sync: bool,
+}
+
+/// Who chooses the cipher of ssh.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Cipher {
+    /// AES-GCM first, where the configuration leaves it to ssh and the processor has AES instructions
+    Auto,
+    /// ssh, as it is configured
+    Keep,
 }
 
 /// A codec, or the choice of one.

@@ -11,15 +11,17 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::JoinHandle;
 
-use bcmr_wire::blocks::BlockReceiver;
+use bcmr_wire::blocks::{BlockReceiver, BlockSender};
 use bcmr_wire::frame::{FrameError, FrameReader, FrameWriter, Header};
 use bcmr_wire::shown::shown;
-use bcmr_wire::{Caps, Message, VERSION};
+use bcmr_wire::{Caps, Message, VERSION, codec};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::copy::Outcomes;
-use crate::copy::download::{GetJob, Landing};
+use crate::copy::download::GetItem;
+use crate::copy::landing::Landing;
 use crate::copy::upload::{MkdirJob, PutJob};
+use crate::exit::Fatal;
 use crate::transport::Transport;
 
 /// Requests that may wait for their replies; bounds memory, not the number of files.
@@ -34,7 +36,7 @@ pub(crate) enum Job {
     Barrier(SyncSender<()>),
     Put(PutJob),
     Mkdir(MkdirJob),
-    Get(GetJob),
+    Get(GetItem),
 }
 
 /// A reply that carries no content.
@@ -99,6 +101,18 @@ pub(crate) enum Lost {
     Local(String),
 }
 
+impl Lost {
+    /// The end of the command, where nothing can be done about it.
+    pub(crate) fn into_fatal(self) -> Fatal {
+        match self {
+            Self::Local(text) => Fatal::here(format!("{text}; nothing more was copied")),
+            why => {
+                Fatal::link(format!("the connection was lost: {why}; what was reported as copied is whole"))
+            }
+        }
+    }
+}
+
 impl From<FrameError> for Lost {
     fn from(error: FrameError) -> Self {
         match error {
@@ -128,10 +142,9 @@ pub(crate) struct Ending {
 }
 
 /// A connection after its handshake.
-#[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) requests: FrameWriter<File>,
-    pub(crate) caps: Caps,
+    pub(crate) blocks: BlockSender,
     jobs: SyncSender<Job>,
     replies: JoinHandle<Ending>,
     transport: Transport,
@@ -176,7 +189,8 @@ impl Exchange {
             .name("replies".to_owned())
             .spawn(move || take_replies(stream, &queue, pid, &shared))
             .map_err(|_| NoWelcome::Nothing)?;
-        Ok(Self { requests, caps, jobs, replies, transport: child, outcomes: Arc::clone(outcomes) })
+        let blocks = BlockSender::new(codec::negotiated(caps));
+        Ok(Self { requests, blocks, jobs, replies, transport: child, outcomes: Arc::clone(outcomes) })
     }
 
     /// Sends a request, or its first frame, and queues what is to be done with the reply.
@@ -211,6 +225,16 @@ impl Exchange {
     pub(crate) fn wait(&mut self, reply: &Receiver<Reply>) -> Result<Reply, Dead> {
         self.requests.flush()?;
         reply.recv().map_err(|_| Dead)
+    }
+
+    /// Writes what was gathered.
+    pub(crate) fn flush(&mut self) -> Result<(), Dead> {
+        Ok(self.requests.flush()?)
+    }
+
+    /// Takes leave of a connection that turned out dead, and says why.
+    pub(crate) fn lost(self) -> Fatal {
+        self.close().why.unwrap_or(Lost::Closed).into_fatal()
     }
 
     /// Waits until everything that was sent is answered.

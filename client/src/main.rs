@@ -5,6 +5,7 @@ mod copy;
 mod exchange;
 mod exit;
 mod plan;
+mod schedule;
 mod target;
 mod transport;
 mod ui;

@@ -45,7 +45,7 @@ pub enum Refusal {
     Free,
 }
 
-/// Leave to do one thing at one path. Only [`judge`] makes one.
+/// Leave to do one thing at one path. Only [`judge()`] makes one.
 #[derive(Debug)]
 pub struct Permit<R> {
     path: RootedPath,

@@ -1,7 +1,7 @@
 //! What an account may do.
 //!
 //! A [`PolicyFile`] is what operators write; [`PolicyFile::rules`] makes of it the [`Rules`] for one account. With
-//! the root opened, a [`Profile`] judges requests: only [`judge`] can make a [`Permit`], and the server's verbs
+//! the root opened, a [`Profile`] judges requests: only [`judge()`] can make a [`Permit`], and the server's verbs
 //! take one by value, so that an unjudged action does not compile. [`Fence`] is the part of the verdict that is
 //! about paths; it is asked again for every symbolic link that is followed. [`sandbox`] has the kernel hold the
 //! same rules.

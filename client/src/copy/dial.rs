@@ -21,12 +21,15 @@ const SSH_FAILED: i32 = 255;
 const QUOTED: usize = 200;
 
 /// Opens connections to one server, and remembers how that went.
+#[derive(Clone)]
 pub(super) struct Dialer<'a> {
     route: Route<'a>,
     outcomes: &'a Arc<Outcomes>,
     server: Server,
     /// Whether a connection stands or stood: then nobody is asked for a password again.
     connected: bool,
+    /// Whether the connections are to be the process's own, not shares of one that the user's ssh keeps open.
+    own: bool,
 }
 
 impl<'a> Dialer<'a> {
@@ -37,13 +40,24 @@ impl<'a> Dialer<'a> {
         outcomes: &'a Arc<Outcomes>,
     ) -> Self {
         let route = Route::new(host, absolute, args);
-        Self { route, outcomes, server: Server::First, connected: false }
+        Self { route, outcomes, server: Server::First, connected: false, own: false }
+    }
+
+    /// The same, for replacing a connection.
+    pub(super) fn again(&self) -> Self {
+        self.clone()
+    }
+
+    /// The same, for further connections at the same time: each of its own, since several over one are no
+    /// faster than one.
+    pub(super) fn extra(&self) -> Self {
+        Self { own: true, ..self.clone() }
     }
 
     /// A connection after its handshake.
     pub(super) fn dial(&mut self) -> Result<Exchange, Fatal> {
         loop {
-            let started = self.route.start(self.server, !self.connected, self.outcomes.ui());
+            let started = self.route.start(self.server, !self.connected, self.own, self.outcomes.ui());
             let started = started.map_err(|e| Fatal::link(format!("cannot start ssh: {e}")))?;
             let mut transport = Some(started);
             let why = match Exchange::open(&mut transport, self.outcomes.settings.caps, self.outcomes) {

@@ -1,33 +1,30 @@
-//! Downloads: requests go out without waiting; content is staged beside its destination, checked, and published.
+//! Downloads: the sources are looked at and listed, then everything is asked for without waiting.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use bcmr_publish::{How, PublishError, Publisher, Stage};
 use bcmr_wire::Message;
-use bcmr_wire::blocks::ReceiveError;
 use bcmr_wire::shown::shown;
-use rustix::fs::{CWD, Mode, OFlags, openat};
-use rustix::io::Errno;
 
 use super::Outcomes;
+use super::crew::{Errand, carry};
 use super::dial::Dialer;
 use super::names::{self, Into, Standing};
 use crate::cli::ConnectionArgs;
-use crate::exchange::{Dead, Exchange, Job, Listed, Lost, Replies, Reply};
+use crate::exchange::{Dead, Exchange, Job, Listed, Reply};
 use crate::exit::Fatal;
 use crate::plan::join;
 use crate::target::Remote;
 
-/// A Get whose content is awaited.
-#[derive(Debug)]
-pub(crate) struct GetJob {
-    remote: String,
-    local: PathBuf,
+/// A file to ask for, and where it goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct GetItem {
+    pub(super) remote: String,
+    pub(super) local: PathBuf,
+    /// Bytes, as the server said beforehand.
+    size: u64,
 }
 
 /// Copies remote sources to this machine.
@@ -54,22 +51,57 @@ pub(super) fn download(
         let Some(first) = sources.first() else { continue };
         let mut dialer = Dialer::new(&first.host, first.path.is_absolute(), connection, outcomes);
         let mut link = dialer.dial()?;
-        let asked = ask_all(&mut link, &sources, &into, outcomes);
-        let ending = link.close();
-        match (asked, ending.why) {
-            (Ok(()), None) => {}
-            (Err(Stop::Fatal(fatal)), _) => return Err(fatal),
-            (_, Some(Lost::Local(text))) => {
-                return Err(Fatal::here(format!("{text}; nothing more was copied")));
-            }
-            (_, why) => {
-                let why = why.map_or_else(|| Lost::Closed.to_string(), |why| why.to_string());
-                let text = format!("the connection was lost: {why}; what was reported as copied is whole");
-                return Err(Fatal::link(text));
-            }
-        }
+        let items = match find_all(&mut link, &sources, &into, outcomes) {
+            Ok(items) => items,
+            Err(Stop::Fatal(fatal)) => return Err(fatal),
+            Err(Stop::Dead) => return Err(link.lost()),
+        };
+        let parallel = outcomes.settings.parallel_for(items.len(), items.iter().map(|item| item.size).sum());
+        carry(&Download { outcomes }, items.into_iter(), &mut dialer, link, parallel)?;
     }
     Ok(())
+}
+
+/// Asking for files.
+struct Download<'a> {
+    outcomes: &'a Arc<Outcomes>,
+}
+
+impl Errand for Download<'_> {
+    type Item = GetItem;
+
+    fn weight(&self, item: &GetItem) -> u64 {
+        item.size
+    }
+
+    fn send(&self, link: &mut Exchange, item: GetItem) -> Result<(), Dead> {
+        // Looked at early, to spare the transfer; what counts is the look when it is published.
+        match std::fs::symlink_metadata(&item.local) {
+            Ok(there) if there.is_dir() => {
+                self.outcomes.fail(&format!("{}: a directory stands under the name", item.local.display()));
+                return Ok(());
+            }
+            Ok(_) if !self.outcomes.settings.overwrite => {
+                self.outcomes.fail(&format!("{}: exists (replace it with -f -y)", item.local.display()));
+                return Ok(());
+            }
+            _ => {}
+        }
+        let path = item.remote.clone();
+        link.send(&Message::Get { path: &path, offset: 0 }, Job::Get(item))
+    }
+
+    /// What was not answered was not published either.
+    fn settle(&self, _link: &mut Exchange, doubtful: Vec<GetItem>) -> Result<Vec<GetItem>, Dead> {
+        Ok(doubtful)
+    }
+
+    fn item(&self, job: Job) -> Option<GetItem> {
+        match job {
+            Job::Get(item) => Some(item),
+            Job::Call(_) | Job::Barrier(_) | Job::Put(_) | Job::Mkdir(_) => None,
+        }
+    }
 }
 
 enum Stop {
@@ -83,16 +115,18 @@ impl From<Dead> for Stop {
     }
 }
 
-fn ask_all(
+/// Finds out what the sources are, makes the local directories, and returns the files.
+fn find_all(
     link: &mut Exchange,
     sources: &[&Remote],
     into: &Into<&Path>,
     outcomes: &Outcomes,
-) -> Result<(), Stop> {
+) -> Result<Vec<GetItem>, Stop> {
     let mut stats = Vec::new();
     for source in sources {
         stats.push(link.ask(&Message::Stat { path: source.path.as_str() })?);
     }
+    let mut items = Vec::new();
     for (source, stat) in sources.iter().zip(stats) {
         let path = source.path.as_str();
         let local = match into {
@@ -106,18 +140,26 @@ fn ask_all(
                 if let Some(parent) = local.parent() {
                     make_dir(parent).map_err(Stop::Fatal)?;
                 }
-                get(link, path.to_owned(), local, outcomes)?;
+                items.push(GetItem { remote: path.to_owned(), local, size: stat.size });
             }
-            Reply::Stat(_) if outcomes.settings.recursive => get_tree(link, path, &local, outcomes)?,
+            Reply::Stat(_) if outcomes.settings.recursive => {
+                find_tree(link, path, &local, &mut items, outcomes)?;
+            }
             Reply::Stat(_) => outcomes.fail(&format!("{path}: is a directory (copy it with -r)")),
             Reply::Error(error) => outcomes.fail(&error.about(path)),
             _ => return Err(Stop::Dead),
         }
     }
-    Ok(())
+    Ok(items)
 }
 
-fn get_tree(link: &mut Exchange, path: &str, local: &Path, outcomes: &Outcomes) -> Result<(), Stop> {
+fn find_tree(
+    link: &mut Exchange,
+    path: &str,
+    local: &Path,
+    items: &mut Vec<GetItem>,
+    outcomes: &Outcomes,
+) -> Result<(), Stop> {
     let list = match link.call(&Message::List { path })? {
         Reply::List(list) => list,
         Reply::Error(error) => {
@@ -135,7 +177,7 @@ fn get_tree(link: &mut Exchange, path: &str, local: &Path, outcomes: &Outcomes) 
         }
         let (remote, local) = (join(path, &entry.path), local.join(&entry.path));
         if !entry.is_dir {
-            get(link, remote, local, outcomes)?;
+            items.push(GetItem { remote, local, size: entry.size });
             continue;
         }
         if let Err(fatal) = make_dir(&local) {
@@ -170,152 +212,9 @@ fn report_unreadable(
     Ok(())
 }
 
-fn get(link: &mut Exchange, remote: String, local: PathBuf, outcomes: &Outcomes) -> Result<(), Dead> {
-    // Looked at early, to spare the transfer; what counts is the look when it is published.
-    let stands = std::fs::symlink_metadata(&local);
-    match stands {
-        Ok(there) if there.is_dir() => {
-            outcomes.fail(&format!("{}: a directory stands under the name", local.display()));
-            return Ok(());
-        }
-        Ok(_) if !outcomes.settings.overwrite => {
-            outcomes.fail(&format!("{}: exists (replace it with -f -y)", local.display()));
-            return Ok(());
-        }
-        _ => {}
-    }
-    let path = remote.clone();
-    link.send(&Message::Get { path: &path, offset: 0 }, Job::Get(GetJob { remote, local }))
-}
-
 fn make_dir(dir: &Path) -> Result<(), Fatal> {
     if dir.as_os_str().is_empty() {
         return Ok(());
     }
     std::fs::create_dir_all(dir).map_err(|e| Fatal::here(format!("{}: {e}", dir.display())))
-}
-
-/// Where downloads are written, on the replies' thread.
-pub(crate) struct Landing {
-    outcomes: Arc<Outcomes>,
-    publisher: Publisher,
-    /// The directory of the last file, opened.
-    dir: Option<(PathBuf, OwnedFd)>,
-}
-
-/// Why a file cannot be written here.
-enum Local {
-    /// The others can.
-    File(String),
-    /// Nothing can.
-    Disk(String),
-}
-
-impl Landing {
-    pub(crate) fn new(outcomes: Arc<Outcomes>) -> Self {
-        Self { outcomes, publisher: Publisher::default(), dir: None }
-    }
-
-    /// Takes the content and the reply of a Get. The job comes back where it was not answered.
-    pub(crate) fn take(&mut self, job: GetJob, replies: &mut Replies) -> Result<(), (GetJob, Lost)> {
-        match self.receive(&job, replies) {
-            Ok(Ok(size)) => {
-                self.outcomes.meter().add_file(size);
-                Ok(())
-            }
-            Ok(Err(Local::File(text))) => {
-                self.outcomes.fail(&text);
-                Ok(())
-            }
-            Ok(Err(Local::Disk(text))) => Err((job, Lost::Local(text))),
-            Err(why) => Err((job, why)),
-        }
-    }
-
-    fn receive(&mut self, job: &GetJob, replies: &mut Replies) -> Result<Result<u64, Local>, Lost> {
-        let mut hasher = replies.hashed.then(blake3::Hasher::new);
-        let mut staged: Option<Result<Stage, Local>> = None;
-        let reply = loop {
-            let header = replies.header()?;
-            let Some(data) = replies.reader.data_header(header)? else { break replies.reply_of(header)? };
-            let staged = staged.get_or_insert_with(|| self.stage(job));
-            let meter = self.outcomes.meter();
-            let received = replies.blocks.receive(data, &mut replies.reader, |bytes| {
-                if let Ok(stage) = staged {
-                    if let Some(hasher) = &mut hasher {
-                        hasher.update(bytes);
-                    }
-                    stage.write(bytes)?;
-                    meter.add_moved(bytes.len() as u64);
-                }
-                Ok::<(), PublishError>(())
-            });
-            match received {
-                Ok(()) => {}
-                Err(ReceiveError::Frame(error)) => return Err(error.into()),
-                Err(ReceiveError::Sink(error)) => *staged = Err(local(&job.local, error)),
-                Err(error) => *staged = Err(Local::File(format!("{}: {error}", shown(&job.remote)))),
-            }
-            if let Err(Local::Disk(text)) = staged {
-                return Ok(Err(Local::Disk(std::mem::take(text))));
-            }
-        };
-        let hash = match reply {
-            Reply::Ok(hash) => hash,
-            Reply::Error(error) => return Ok(Err(Local::File(error.about(&job.remote)))),
-            _ => return Err(Lost::Unexpected("another reply")),
-        };
-        let stage = match staged.unwrap_or_else(|| self.stage(job)) {
-            Ok(stage) => stage,
-            Err(local) => return Ok(Err(local)),
-        };
-        let computed = hasher.map(|hasher| hasher.finalize().to_hex());
-        if computed.is_some() && hash.as_deref() != computed.as_deref() {
-            let text = format!(
-                "{}: what arrived is not what the server read (the hashes differ)",
-                shown(&job.remote)
-            );
-            return Ok(Err(Local::File(text)));
-        }
-        let size = stage.len();
-        Ok(self.publish(stage, job).map(|()| size))
-    }
-
-    fn stage(&mut self, job: &GetJob) -> Result<Stage, Local> {
-        let parent = match job.local.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let io = |e: std::io::Error| Local::File(format!("{}: {e}", job.local.display()));
-        let open = match &self.dir {
-            Some((path, open)) if path == parent => open.try_clone().map_err(io)?,
-            _ => {
-                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-                let open = openat(CWD, parent, flags, Mode::empty()).map_err(|e| io(e.into()))?;
-                self.dir = Some((parent.to_owned(), open.try_clone().map_err(io)?));
-                open
-            }
-        };
-        self.publisher.begin(open).map_err(|error| local(&job.local, error))
-    }
-
-    fn publish(&mut self, stage: Stage, job: &GetJob) -> Result<(), Local> {
-        let settings = self.outcomes.settings;
-        let how = How { overwrite: settings.overwrite, sync: settings.sync, mode: None };
-        let name = job.local.file_name().unwrap_or(OsStr::new(""));
-        self.publisher.publish(stage, name, how).map_err(|error| local(&job.local, error))
-    }
-}
-
-fn local(path: &Path, error: PublishError) -> Local {
-    let text = match error {
-        PublishError::Taken => format!("{}: exists (replace it with -f -y)", path.display()),
-        error => format!("{}: {error}", path.display()),
-    };
-    match error {
-        PublishError::Io { errno: Errno::NOSPC | Errno::DQUOT | Errno::IO | Errno::ROFS, .. } => {
-            Local::Disk(text)
-        }
-        _ => Local::File(text),
-    }
 }

@@ -1,7 +1,9 @@
 //! The copy command: which way, to where, and what is made of what comes out.
 
+mod crew;
 mod dial;
 pub(crate) mod download;
+pub(crate) mod landing;
 mod names;
 mod outcomes;
 mod settle;
@@ -28,6 +30,23 @@ pub(crate) struct Settings {
     pub(crate) sync: bool,
     /// What to ask the server for.
     pub(crate) caps: Caps,
+    /// Connections at once; None where that depends on what is copied.
+    pub(crate) parallel: Option<usize>,
+}
+
+/// Files and bytes from which on more than one connection is worth its start, where nobody says.
+const MANY_FILES: usize = 256;
+const MUCH: u64 = 512 << 20;
+
+impl Settings {
+    /// Connections for so many files with so many bytes.
+    fn parallel_for(&self, files: usize, bytes: u64) -> usize {
+        match self.parallel {
+            Some(parallel) => parallel,
+            None if files >= MANY_FILES && bytes >= MUCH => 2,
+            None => 1,
+        }
+    }
 }
 
 /// Copies, says what went wrong, and returns the exit code.
@@ -58,6 +77,7 @@ fn copy(args: &CopyArgs, connection: &ConnectionArgs, ui: &Arc<Ui>) -> Result<Ar
         overwrite: may_overwrite(args)?,
         sync: args.sync,
         caps: caps(args),
+        parallel: args.parallel.map(usize::from),
     };
     let outcomes = Arc::new(Outcomes::new(Arc::clone(ui), settings));
     match way {

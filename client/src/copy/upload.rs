@@ -1,6 +1,5 @@
 //! Uploads: every file's Put, content and Done flow without waiting for replies.
 
-use std::collections::VecDeque;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -8,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use bcmr_wire::blocks::{BlockSender, SendError};
+use bcmr_wire::Message;
+use bcmr_wire::blocks::SendError;
 use bcmr_wire::frame::FrameError;
-use bcmr_wire::{Message, codec};
 
 use super::Outcomes;
+use super::crew::{Errand, carry};
 use super::dial::Dialer;
 use super::names::{self, Into, Standing};
 use super::settle::settle;
@@ -21,6 +21,9 @@ use crate::exchange::{Dead, Exchange, Job, Lost, Replies, Reply};
 use crate::exit::Fatal;
 use crate::plan::{FileItem, Item, Plan, Source, join};
 use crate::target::Remote;
+
+/// Items by which it is decided over how many connections to copy, where nobody says.
+const SAMPLE: usize = 2048;
 
 /// A Put whose reply is awaited.
 #[derive(Debug)]
@@ -57,47 +60,60 @@ pub(super) fn upload(
 ) -> Result<(), Fatal> {
     let mut dialer = Dialer::new(&to.host, to.path.is_absolute(), connection, outcomes);
     let mut link = dialer.dial()?;
-    let planned = place(sources, to.path.as_str(), &mut link, outcomes);
-    let mut plan = match planned {
-        Ok(Ok(sources)) => Plan::new(sources, outcomes.settings.recursive),
-        Ok(Err(fatal)) => return Err(fatal),
-        Err(Dead) => return Err(lost(link.close().why.as_ref(), outcomes)),
+    let sources = match place(sources, to.path.as_str(), &mut link, outcomes) {
+        Ok(sources) => sources?,
+        Err(Dead) => return Err(link.lost()),
     };
-    let mut again = VecDeque::new();
-    loop {
-        let done = send_all(&mut link, &mut again, &mut plan, outcomes).and_then(|()| {
-            again.extend(settle(&mut link, outcomes.take_refused(), Vec::new(), outcomes)?);
-            Ok(())
-        });
-        let ending = match done {
-            Ok(()) if again.is_empty() => link.close(),
-            Ok(()) => continue,
-            Err(Dead) => link.close(),
-        };
-        match ending.why {
-            None if done.is_ok() => return Ok(()),
-            Some(Lost::Foreign) => {}
-            why => return Err(lost(why.as_ref(), outcomes)),
-        }
-        // What was on its way may have arrived or not; that is found out before it is sent again.
-        let unanswered = ending.left.into_iter().filter_map(item_of).collect();
-        link = dialer.dial().inspect_err(|_| outcomes.fail_refused())?;
-        let settled = settle(&mut link, outcomes.take_refused(), unanswered, outcomes);
-        again.extend(settled.map_err(|Dead| lost(None, outcomes))?);
-    }
-}
-
-fn lost(why: Option<&Lost>, outcomes: &Outcomes) -> Fatal {
+    let errand = Upload { outcomes };
+    let plan = Plan::new(sources, outcomes.settings.recursive);
+    let mut items = plan.filter_map(|item| item.map_err(|text| outcomes.fail(&text)).ok());
+    // The beginning of the plan tells enough; a million files need not be known before the first is sent.
+    let sample = if outcomes.settings.parallel.is_none() { SAMPLE } else { 0 };
+    let first: Vec<_> = items.by_ref().take(sample).collect();
+    let bytes = first.iter().map(|item| errand.weight(item)).sum();
+    let parallel = outcomes.settings.parallel_for(first.len(), bytes);
+    let carried = carry(&errand, first.into_iter().chain(items), &mut dialer, link, parallel);
+    // Where the connection was lost nothing more can be found out about them.
     outcomes.fail_refused();
-    let why = why.map_or_else(|| Lost::Closed.to_string(), ToString::to_string);
-    Fatal::link(format!("the connection was lost: {why}; what was reported as copied is whole"))
+    carried
 }
 
-fn item_of(job: Job) -> Option<Item> {
-    match job {
-        Job::Put(job) => Some(Item::File(job.item)),
-        Job::Mkdir(job) => Some(Item::Dir { remote: job.remote }),
-        Job::Call(_) | Job::Barrier(_) | Job::Get(_) => None,
+/// Sending files and directories.
+struct Upload<'a> {
+    outcomes: &'a Arc<Outcomes>,
+}
+
+impl Errand for Upload<'_> {
+    type Item = Item;
+
+    fn weight(&self, item: &Item) -> u64 {
+        match item {
+            Item::Dir { .. } => 0,
+            // One that cannot be looked at will be named when it is opened.
+            Item::File(file) => std::fs::metadata(&file.local).map_or(0, |metadata| metadata.len()),
+        }
+    }
+
+    fn send(&self, link: &mut Exchange, item: Item) -> Result<(), Dead> {
+        match item {
+            Item::Dir { remote } => {
+                let job = Job::Mkdir(MkdirJob { remote: remote.clone() });
+                link.send(&Message::Mkdir { path: &remote }, job)
+            }
+            Item::File(item) => send_file(link, item, self.outcomes),
+        }
+    }
+
+    fn settle(&self, link: &mut Exchange, doubtful: Vec<Item>) -> Result<Vec<Item>, Dead> {
+        settle(link, self.outcomes.take_refused(), doubtful, self.outcomes)
+    }
+
+    fn item(&self, job: Job) -> Option<Item> {
+        match job {
+            Job::Put(job) => Some(Item::File(job.item)),
+            Job::Mkdir(job) => Some(Item::Dir { remote: job.remote }),
+            Job::Call(_) | Job::Barrier(_) | Job::Get(_) => None,
+        }
     }
 }
 
@@ -136,43 +152,7 @@ fn place(
         .collect())
 }
 
-/// Sends everything and waits for the last reply.
-fn send_all(
-    link: &mut Exchange,
-    again: &mut VecDeque<Item>,
-    plan: &mut Plan,
-    outcomes: &Outcomes,
-) -> Result<(), Dead> {
-    let mut blocks = BlockSender::new(codec::negotiated(link.caps));
-    loop {
-        let item = match again.pop_front() {
-            Some(item) => item,
-            None => match plan.next() {
-                Some(Ok(item)) => item,
-                Some(Err(text)) => {
-                    outcomes.fail(&text);
-                    continue;
-                }
-                None => break,
-            },
-        };
-        match item {
-            Item::Dir { remote } => {
-                let job = Job::Mkdir(MkdirJob { remote: remote.clone() });
-                link.send(&Message::Mkdir { path: &remote }, job)?;
-            }
-            Item::File(item) => send_file(link, item, &mut blocks, outcomes)?,
-        }
-    }
-    link.wait_for_all()
-}
-
-fn send_file(
-    link: &mut Exchange,
-    item: FileItem,
-    blocks: &mut BlockSender,
-    outcomes: &Outcomes,
-) -> Result<(), Dead> {
+fn send_file(link: &mut Exchange, item: FileItem, outcomes: &Outcomes) -> Result<(), Dead> {
     let named = |e: io::Error| format!("{}: {e}", item.local.display());
     let (mut file, before) = match open(&item.local) {
         Ok(opened) => opened,
@@ -190,7 +170,7 @@ fn send_file(
     let mut hasher = blake3::Hasher::new();
     let mut left = size;
     while left > 0 && !state.refused.load(Ordering::Acquire) {
-        match blocks.send(&mut file, left, Some(&mut hasher), &mut link.requests) {
+        match link.blocks.send(&mut file, left, Some(&mut hasher), &mut link.requests) {
             Ok(0) => break,
             Ok(sent) => {
                 left -= sent as u64;

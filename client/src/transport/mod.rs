@@ -1,5 +1,6 @@
 //! What carries the protocol: a child process whose stdin and stdout are the two streams.
 
+mod cipher;
 mod shell;
 mod ssh;
 mod stderr;
@@ -8,7 +9,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use rustix::pipe::fcntl_setpipe_size;
@@ -25,10 +26,13 @@ const PIPE_SIZES: [usize; 3] = [1024 * 1024, 512 * 1024, 256 * 1024];
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A way to start the server's side, more than one of which may be worth a try.
+#[derive(Clone)]
 pub(crate) struct Route<'a> {
     host: &'a Host,
     absolute: bool,
     args: &'a ConnectionArgs,
+    /// Found out when it is first needed, and the same for all connections.
+    target: Arc<OnceLock<ssh::Target>>,
 }
 
 /// The programs that may serve on the other side, in the order of trying.
@@ -42,8 +46,8 @@ pub(crate) enum Server {
 
 impl<'a> Route<'a> {
     /// The way to `host`; `absolute` paths count from the machine's root, others from the home directory.
-    pub(crate) const fn new(host: &'a Host, absolute: bool, args: &'a ConnectionArgs) -> Self {
-        Self { host, absolute, args }
+    pub(crate) fn new(host: &'a Host, absolute: bool, args: &'a ConnectionArgs) -> Self {
+        Self { host, absolute, args, target: Arc::default() }
     }
 
     /// Whether another program is worth a try where the first is not found.
@@ -59,12 +63,21 @@ impl<'a> Route<'a> {
         }
     }
 
-    /// Starts the child. `asking` is false where nobody must be asked for a password.
-    pub(crate) fn start(&self, server: Server, asking: bool, ui: &Arc<Ui>) -> io::Result<Transport> {
+    /// Starts the child. `asking` is false where nobody must be asked for a password; `own` asks for a connection
+    /// that is not shared with others.
+    pub(crate) fn start(
+        &self,
+        server: Server,
+        asking: bool,
+        own: bool,
+        ui: &Arc<Ui>,
+    ) -> io::Result<Transport> {
         let command = match self.host {
             Host::Ssh { user, name, port } => {
                 let remote = ssh::remote_command(self.args, server, self.absolute);
-                ssh::command(self.args, user.as_deref(), name, *port, asking, &remote)
+                let target =
+                    self.target.get_or_init(|| ssh::Target::new(self.args, user.as_deref(), name, *port));
+                target.command(asking, own, &remote)
             }
             Host::Via => shell::command(self.args.via.as_deref().unwrap_or_default()),
         };

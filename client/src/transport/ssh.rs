@@ -1,10 +1,12 @@
 //! The system's ssh as a child: its configuration, keys, agent and jump hosts are the user's own.
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::process::Command;
 
-use super::Server;
-use crate::cli::ConnectionArgs;
+use super::{Server, cipher};
+use crate::cli::{Cipher, ConnectionArgs};
 
 /// Options that every connection gets. RemoteCommand of the user's configuration would take the place of ours;
 /// ssh before 7.6 does not know it. The two ServerAlive values end a dead link after five minutes.
@@ -28,40 +30,64 @@ pub(super) fn remote_command(args: &ConnectionArgs, server: Server, absolute: bo
     format!("{program}{}", if absolute { " --root /" } else { "" })
 }
 
-/// The ssh command line. `--` keeps the host from being taken for an option.
-pub(super) fn command(
-    args: &ConnectionArgs,
-    user: Option<&str>,
-    host: &str,
-    port: Option<u16>,
-    asking: bool,
-    remote: &str,
-) -> Command {
-    let mut command = Command::new("ssh");
-    if let Some(config) = &args.ssh_config {
-        command.arg("-F").arg(config);
+/// Whom to connect to, and what is known about that.
+#[derive(Debug)]
+pub(super) struct Target {
+    config: Option<PathBuf>,
+    /// The options that choose port, keys, jump hosts and user; then `--` and the host, which keeps it from being
+    /// taken for an option.
+    address: Vec<OsString>,
+    /// What goes into `-o Ciphers=`.
+    ciphers: Option<String>,
+}
+
+impl Target {
+    pub(super) fn new(args: &ConnectionArgs, user: Option<&str>, host: &str, port: Option<u16>) -> Self {
+        let mut address: Vec<OsString> = Vec::new();
+        let mut add = |option: &str, value: OsString| address.extend([option.into(), value]);
+        if let Some(port) = port.or(args.ssh_port) {
+            add("-p", port.to_string().into());
+        }
+        for identity in &args.ssh_identity {
+            add("-i", identity.into());
+        }
+        if let Some(jump) = &args.ssh_jump {
+            add("-J", jump.into());
+        }
+        if let Some(user) = user {
+            add("-l", user.into());
+        }
+        address.extend(["--".into(), host.into()]);
+        let ciphers = match args.ssh_cipher {
+            Cipher::Auto => cipher::list(args.ssh_config.as_deref(), &address),
+            Cipher::Keep => None,
+        };
+        Self { config: args.ssh_config.clone(), address, ciphers }
     }
-    if let Some(port) = port.or(args.ssh_port) {
-        command.arg("-p").arg(port.to_string());
+
+    /// The ssh command line. `asking` is false where nobody must be asked for a password; `own` asks for a
+    /// connection that is not shared with others.
+    pub(super) fn command(&self, asking: bool, own: bool, remote: &str) -> Command {
+        let mut command = Command::new("ssh");
+        if let Some(config) = &self.config {
+            command.arg("-F").arg(config);
+        }
+        command.args(["-T", "-x", "-a"]);
+        for option in OPTIONS {
+            command.args(["-o", option]);
+        }
+        if let Some(ciphers) = &self.ciphers {
+            command.arg("-o").arg(format!("Ciphers={ciphers}"));
+        }
+        if own {
+            command.args(["-o", "ControlMaster=no", "-o", "ControlPath=none"]);
+        }
+        if !asking || !someone_is_there() {
+            command.args(["-o", "BatchMode=yes"]);
+        }
+        command.args(&self.address).arg(remote);
+        command
     }
-    for identity in &args.ssh_identity {
-        command.arg("-i").arg(identity);
-    }
-    if let Some(jump) = &args.ssh_jump {
-        command.arg("-J").arg(jump);
-    }
-    if let Some(user) = user {
-        command.arg("-l").arg(user);
-    }
-    command.args(["-T", "-x", "-a"]);
-    for option in OPTIONS {
-        command.args(["-o", option]);
-    }
-    if !asking || !someone_is_there() {
-        command.args(["-o", "BatchMode=yes"]);
-    }
-    command.arg("--").arg(host).arg(remote);
-    command
 }
 
 /// Whether ssh can ask someone for a password.

@@ -1,0 +1,138 @@
+//! One worker with one connection at a time.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+use super::Errand;
+use crate::copy::dial::Dialer;
+use crate::exchange::{Dead, Exchange, Lost};
+use crate::exit::Fatal;
+
+/// Where a worker gets its items from.
+pub(super) trait Supply<T> {
+    /// The next item, without waiting.
+    fn next(&self) -> Next<T>;
+
+    /// Waits until [`next`](Self::next) has something else to say than Later.
+    fn wait(&self);
+}
+
+/// What a supply has.
+pub(super) enum Next<T> {
+    Item(T),
+    /// One that was sent over a connection that was lost since.
+    Doubtful(T),
+    Later,
+    End,
+}
+
+/// Why a worker stops before its supply ends.
+pub(super) enum Stop<T> {
+    /// The connection was lost, and this was left.
+    Lost { why: Lost, left: Vec<T> },
+    /// Nothing can be carried any more.
+    Fatal(Fatal),
+}
+
+impl<T> Stop<T> {
+    pub(super) fn into_fatal(self) -> Fatal {
+        match self {
+            Self::Fatal(fatal) => fatal,
+            Self::Lost { why, .. } => why.into_fatal(),
+        }
+    }
+}
+
+/// Carries what the supply has. A connection that another server's refusal spoiled is replaced.
+pub(super) fn work<E: Errand>(
+    errand: &E,
+    supply: &impl Supply<E::Item>,
+    dialer: &mut Dialer<'_>,
+    mut link: Exchange,
+) -> Result<(), Stop<E::Item>> {
+    let mut again = VecDeque::new();
+    loop {
+        let done = send_all(errand, supply, &mut again, &mut link);
+        if done.is_ok() && !again.is_empty() {
+            continue;
+        }
+        let ending = link.close();
+        let mut left: Vec<_> = ending.left.into_iter().filter_map(|job| errand.item(job)).collect();
+        let why = match (done, ending.why) {
+            (Ok(()), None) => return Ok(()),
+            (_, why) => why.unwrap_or(Lost::Closed),
+        };
+        if !matches!(why, Lost::Foreign) {
+            left.extend(again);
+            return Err(Stop::Lost { why, left });
+        }
+        // What was on its way may have arrived or not; that is found out before it is sent again.
+        link = dialer.dial().map_err(Stop::Fatal)?;
+        match errand.settle(&mut link, left) {
+            Ok(more) => again.extend(more),
+            Err(Dead) => {
+                let why = link.close().why.unwrap_or(Lost::Closed);
+                return Err(Stop::Lost { why, left: again.into() });
+            }
+        }
+    }
+}
+
+/// Sends everything, waits for the last reply, and settles what was refused.
+fn send_all<E: Errand>(
+    errand: &E,
+    supply: &impl Supply<E::Item>,
+    again: &mut VecDeque<E::Item>,
+    link: &mut Exchange,
+) -> Result<(), Dead> {
+    let mut doubtful = Vec::new();
+    loop {
+        if let Some(item) = again.pop_front() {
+            errand.send(link, item)?;
+            continue;
+        }
+        match supply.next() {
+            Next::Item(item) => errand.send(link, item)?,
+            Next::Doubtful(item) => doubtful.push(item),
+            Next::Later => {
+                link.flush()?;
+                supply.wait();
+            }
+            Next::End => break,
+        }
+    }
+    link.wait_for_all()?;
+    again.extend(errand.settle(link, doubtful)?);
+    Ok(())
+}
+
+/// The supply of a worker without others.
+pub(super) struct Alone<I, T> {
+    items: RefCell<I>,
+    doubtful: RefCell<Vec<T>>,
+}
+
+impl<T, I: Iterator<Item = T>> Alone<I, T> {
+    pub(super) const fn new(items: I) -> Self {
+        Self { items: RefCell::new(items), doubtful: RefCell::new(Vec::new()) }
+    }
+}
+
+impl<T> Alone<std::iter::Empty<T>, T> {
+    /// A supply of nothing but items that were sent before.
+    pub(super) const fn doubtful(items: Vec<T>) -> Self {
+        Self { items: RefCell::new(std::iter::empty()), doubtful: RefCell::new(items) }
+    }
+}
+
+impl<T, I: Iterator<Item = T>> Supply<T> for Alone<I, T> {
+    fn next(&self) -> Next<T> {
+        match (self.items.borrow_mut().next(), self.doubtful.borrow_mut().pop()) {
+            (Some(item), _) => Next::Item(item),
+            (None, Some(item)) => Next::Doubtful(item),
+            (None, None) => Next::End,
+        }
+    }
+
+    fn wait(&self) {}
+}
