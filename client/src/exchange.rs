@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use bcmr_wire::blocks::{BlockReceiver, BlockSender};
 use bcmr_wire::frame::{FrameError, FrameReader, FrameWriter, Header};
 use bcmr_wire::shown::shown;
-use bcmr_wire::{Caps, Message, VERSION, codec};
+use bcmr_wire::{Caps, Message, VERSION};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::copy::Outcomes;
@@ -189,7 +189,7 @@ impl Exchange {
             .name("replies".to_owned())
             .spawn(move || take_replies(stream, &queue, pid, &shared))
             .map_err(|_| NoWelcome::Nothing)?;
-        let blocks = BlockSender::new(codec::negotiated(caps));
+        let blocks = BlockSender::new(caps);
         Ok(Self { requests, blocks, jobs, replies, transport: child, outcomes: Arc::clone(outcomes) })
     }
 

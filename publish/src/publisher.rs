@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::fs::{
     AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, flock, fstat, fstatfs, fsync, linkat,
@@ -49,7 +50,8 @@ impl Publisher {
     ///
     /// # Errors
     /// [`PublishError::Io`].
-    pub fn begin(&mut self, dir: OwnedFd) -> Result<Stage, PublishError> {
+    pub fn begin(&mut self, dir: impl Into<Arc<OwnedFd>>) -> Result<Stage, PublishError> {
+        let dir = dir.into();
         let stat = fstat(&dir).map_err(PublishError::io("looking at the directory"))?;
         self.sweep_once(dir.as_fd(), &stat);
         let device = stat.st_dev;
@@ -81,7 +83,8 @@ impl Publisher {
         // Two rounds: a name that was free may be taken when it comes to the link, and may then be replaced.
         let mut published = Err(PublishError::Taken);
         for _ in 0..2 {
-            let target = look(stage.dir.as_fd(), name, how.overwrite)?;
+            // Where nothing is to be replaced the call that publishes finds out by itself whether the name is free.
+            let target = if how.overwrite { look(stage.dir.as_fd(), name, true)? } else { None };
             metadata::settle(&stage, name, target.as_ref(), how.mode)?;
             if how.sync {
                 retry_on_intr(|| fsync(&stage.file)).map_err(PublishError::io("flushing to disk"))?;
@@ -97,6 +100,10 @@ impl Publisher {
             if !(how.overwrite && published == Err(PublishError::Taken)) {
                 break;
             }
+        }
+        if !how.overwrite && published == Err(PublishError::Taken) {
+            // By what, is worth saying.
+            look(stage.dir.as_fd(), name, false)?;
         }
         published?;
         if how.sync { make_durable(&stage).map_err(PublishError::NotDurable) } else { Ok(()) }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::fs::{
     AtFlags, FileType, FlockOperation, Mode, OFlags, flock, fstat, ftruncate, openat, statat, unlinkat,
@@ -22,7 +23,8 @@ const TRIES: usize = 8;
 /// A file that nobody sees under its name yet. Dropping it removes it.
 #[derive(Debug)]
 pub struct Stage {
-    pub(crate) dir: OwnedFd,
+    /// Shared, because files often come into the same directory one after another.
+    pub(crate) dir: Arc<OwnedFd>,
     pub(crate) device: u64,
     pub(crate) file: OwnedFd,
     pub(crate) rungs: Rungs,
@@ -66,7 +68,7 @@ impl Stage {
     }
 
     pub(crate) const fn new(
-        dir: OwnedFd,
+        dir: Arc<OwnedFd>,
         device: u64,
         file: OwnedFd,
         rungs: Rungs,

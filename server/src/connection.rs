@@ -1,13 +1,14 @@
 //! The two streams of one client: frames in, frames out.
 
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use bcmr_wire::Message;
-use bcmr_wire::frame::{FrameReader, FrameWriter, Header};
+use bcmr_wire::frame::{FrameReader, FrameWriter, Header, Splice};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, retry_on_intr};
+use rustix::pipe::{SpliceFlags, splice};
 
 use crate::clock::Clock;
 use crate::failure::End;
@@ -77,6 +78,19 @@ impl Write for Stream {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+impl Splice for Stream {
+    fn splice(&mut self, file: BorrowedFd<'_>, len: usize) -> io::Result<Option<usize>> {
+        let share = self.share(len);
+        let flags = SpliceFlags::MOVE | SpliceFlags::MORE;
+        let moved = self.transfer(PollFlags::OUT, |fd| splice(file, None, fd, None, share, flags));
+        match moved {
+            // No pipe, or a file system that cannot.
+            Err(e) if e.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => Ok(None),
+            moved => moved.map(Some),
+        }
     }
 }
 

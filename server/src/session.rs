@@ -10,7 +10,7 @@ use bcmr_publish::Publisher;
 use bcmr_wire::blocks::{BlockReceiver, BlockSender, ReceiveError};
 use bcmr_wire::frame::Header;
 use bcmr_wire::limits::{COMPRESSED_HEADER, MAX_BLOCK, MAX_BODY};
-use bcmr_wire::{Caps, Message, Type, VERSION, codec};
+use bcmr_wire::{Caps, Message, Type, VERSION};
 
 use crate::asked::{Asked, asked};
 use crate::audit::Audit;
@@ -63,7 +63,7 @@ impl Session {
             tree,
             publisher: Publisher::default(),
             caps: Caps::NONE,
-            sender: BlockSender::new(None),
+            sender: BlockSender::new(Caps::NONE),
             receiver: BlockReceiver::new(Caps::NONE),
             live,
             put_path: String::new(),
@@ -106,7 +106,7 @@ impl Session {
             return Err(End::Violation(why));
         }
         self.caps = caps & offered(&self.profile.rules);
-        self.sender = BlockSender::new(codec::negotiated(self.caps));
+        self.sender = BlockSender::new(self.caps);
         self.receiver = BlockReceiver::new(self.caps);
         self.connection.send(&Message::Welcome { version: VERSION, caps: self.caps })?;
         Ok(true)

@@ -14,10 +14,19 @@ use crate::streams::{Chunks, Recorder, Silence};
 
 const CODECS: [Option<Algo>; 3] = [None, Some(Algo::Lz4), Some(Algo::Zstd)];
 
+/// What a receiver agrees to that wants a codec, and always that one.
+fn caps(algo: Option<Algo>) -> Caps {
+    match algo {
+        None => Caps::NONE,
+        Some(Algo::Lz4) => Caps::LZ4,
+        Some(Algo::Zstd) => Caps::ZSTD,
+    }
+}
+
 /// Sends `source` to its end, at most `left` bytes, and then Done. Returns the bytes on the wire, how many of
 /// the source were sent, and their hash.
 fn sent(algo: Option<Algo>, mut source: impl Read, mut left: u64) -> (Vec<u8>, u64, blake3::Hash) {
-    let (mut sender, mut hasher) = (BlockSender::new(algo), blake3::Hasher::new());
+    let (mut sender, mut hasher) = (BlockSender::new(caps(algo)), blake3::Hasher::new());
     let mut stream = FrameWriter::new(Recorder::new());
     let mut total = 0;
     loop {
@@ -100,7 +109,7 @@ fn no_more_is_read_of_a_source_than_was_asked_for() {
 #[test]
 fn a_source_that_fails_leaves_the_stream_whole() {
     for algo in CODECS {
-        let mut sender = BlockSender::new(algo);
+        let mut sender = BlockSender::new(caps(algo));
         let mut stream = FrameWriter::new(Recorder::new());
         let mut source = (&b"some bytes before it fails"[..]).chain(Silence);
         let failed = sender.send(&mut source, u64::MAX, None, &mut stream).unwrap_err();
@@ -117,7 +126,7 @@ fn a_source_that_fails_leaves_the_stream_whole() {
 #[test]
 fn a_stream_that_breaks_is_told_from_a_source_that_fails() {
     for algo in CODECS {
-        let mut sender = BlockSender::new(algo);
+        let mut sender = BlockSender::new(caps(algo));
         // A slice takes what fits in it and then nothing more.
         let mut stream = FrameWriter::new(io::Cursor::new([0_u8; 16]));
         let content = noise(5_000_000, 2);
@@ -221,4 +230,46 @@ fn a_stream_that_ends_in_content_is_a_broken_link_whoever_refused_it() {
 fn an_empty_block_gives_nothing_to_the_sink() {
     let wire = then_done(&Message::Data { payload: b"" });
     assert_eq!(receive_one_then_done(Caps::NONE, &wire[..], 0).unwrap(), 0);
+}
+
+/// The types and sizes of the data frames that `content` is sent in.
+fn frames(agreed: Caps, content: &[u8]) -> Vec<(Type, usize)> {
+    let mut sender = BlockSender::new(agreed);
+    let mut stream = FrameWriter::new(Recorder::new());
+    let mut source = content;
+    while sender.send(&mut source, u64::MAX, None, &mut stream).unwrap() > 0 {}
+    stream.flush().unwrap();
+    let bytes = stream.get_ref().bytes();
+    let mut reader = FrameReader::new(&bytes[..]);
+    let mut frames = Vec::new();
+    while let Some(header) = reader.header().unwrap() {
+        frames.push((header.kind, header.body));
+        reader.skip(header.body).unwrap();
+    }
+    frames
+}
+
+#[test]
+fn most_of_a_file_that_does_not_shrink_is_not_tried() {
+    let content = noise(40 << 20, 3);
+    let frames = frames(Caps::ZSTD, &content);
+    assert!(frames.iter().all(|(kind, _)| *kind == Type::Data));
+    // What was tried comes in blocks of that size, what was not in smaller ones.
+    let tried = frames.iter().filter(|(_, body)| *body > RAW_BLOCK + 4).count();
+    assert!((2..=7).contains(&tried), "{tried} of 40 blocks were tried");
+}
+
+#[test]
+fn the_compressible_end_of_a_file_that_began_otherwise_is_found() {
+    let mut content = noise(3 << 20, 4);
+    content.extend_from_slice(&text(20 << 20));
+    let frames = frames(Caps::ZSTD, &content);
+    let coded = frames.iter().filter(|(kind, _)| *kind == Type::DataCompressed).count();
+    assert!(coded >= 15, "{coded} of 20");
+}
+
+#[test]
+fn a_receiver_of_both_codecs_gets_zstd_while_that_pays() {
+    let frames = frames(Caps::ZSTD | Caps::LZ4, &text(2 << 20));
+    assert!(frames.iter().all(|(kind, _)| *kind == Type::DataCompressed), "{frames:?}");
 }

@@ -20,7 +20,7 @@ pub(crate) struct Landing {
     outcomes: Arc<Outcomes>,
     publisher: Publisher,
     /// The directory of the last file, opened.
-    dir: Option<(PathBuf, OwnedFd)>,
+    dir: Option<(PathBuf, Arc<OwnedFd>)>,
 }
 
 /// Why a file cannot be written here.
@@ -108,11 +108,12 @@ impl Landing {
         };
         let io = |e: std::io::Error| Local::File(format!("{}: {e}", job.local.display()));
         let open = match &self.dir {
-            Some((path, open)) if path == parent => open.try_clone().map_err(io)?,
+            Some((path, open)) if path == parent => Arc::clone(open),
             _ => {
                 let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
                 let open = openat(CWD, parent, flags, Mode::empty()).map_err(|e| io(e.into()))?;
-                self.dir = Some((parent.to_owned(), open.try_clone().map_err(io)?));
+                let open = Arc::new(open);
+                self.dir = Some((parent.to_owned(), Arc::clone(&open)));
                 open
             }
         };

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use bcmr_wire::Message;
 use bcmr_wire::blocks::SendError;
 use bcmr_wire::frame::FrameError;
+use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::Outcomes;
 use super::crew::{Errand, carry};
@@ -27,14 +28,12 @@ const SAMPLE: usize = 2048;
 
 /// A Put whose reply is awaited.
 #[derive(Debug)]
-pub(crate) struct PutJob {
-    item: FileItem,
-    state: Arc<PutState>,
-}
+pub(crate) struct PutJob(Arc<Sending>);
 
 /// What both threads know of a Put.
-#[derive(Debug, Default)]
-struct PutState {
+#[derive(Debug)]
+struct Sending {
+    item: FileItem,
     /// Bytes that were declared.
     size: u64,
     /// The hash of what was sent; set before Done goes out.
@@ -110,7 +109,7 @@ impl Errand for Upload<'_> {
 
     fn item(&self, job: Job) -> Option<Item> {
         match job {
-            Job::Put(job) => Some(Item::File(job.item)),
+            Job::Put(PutJob(sending)) => Some(Item::File(sending.item.clone())),
             Job::Mkdir(job) => Some(Item::Dir { remote: job.remote }),
             Job::Call(_) | Job::Barrier(_) | Job::Get(_) => None,
         }
@@ -162,14 +161,20 @@ fn send_file(link: &mut Exchange, item: FileItem, outcomes: &Outcomes) -> Result
         }
     };
     let size = before.len();
-    let state = Arc::new(PutState { size, ..PutState::default() });
-    let remote = item.remote.clone();
-    let put = Message::Put { path: &remote, size, offset: 0, overwrite: outcomes.settings.overwrite };
-    let local = item.local.clone();
-    link.send(&put, Job::Put(PutJob { item, state: Arc::clone(&state) }))?;
+    let sending = Arc::new(Sending {
+        item,
+        size,
+        hash: OnceLock::new(),
+        source_failed: OnceLock::new(),
+        refused: AtomicBool::new(false),
+    });
+    let FileItem { local, remote } = &sending.item;
+    let put = Message::Put { path: remote, size, offset: 0, overwrite: outcomes.settings.overwrite };
+    link.send(&put, Job::Put(PutJob(Arc::clone(&sending))))?;
     let mut hasher = blake3::Hasher::new();
     let mut left = size;
-    while left > 0 && !state.refused.load(Ordering::Acquire) {
+    link.blocks.begin();
+    while left > 0 && !sending.refused.load(Ordering::Acquire) {
         match link.blocks.send(&mut file, left, Some(&mut hasher), &mut link.requests) {
             Ok(0) => break,
             Ok(sent) => {
@@ -178,25 +183,26 @@ fn send_file(link: &mut Exchange, item: FileItem, outcomes: &Outcomes) -> Result
             }
             Err(SendError::Stream(_)) => return Err(Dead),
             Err(SendError::Source(e)) => {
-                let _ = state.source_failed.set(format!("{}: {e}", local.display()));
+                let _ = sending.source_failed.set(format!("{}: {e}", local.display()));
                 break;
             }
         }
     }
-    if !state.refused.load(Ordering::Acquire) && changed(&file, &before) {
-        let _ = state.source_failed.set(format!("{}: changed while it was copied", local.display()));
+    if !sending.refused.load(Ordering::Acquire) && changed(&file, &before) {
+        let _ = sending.source_failed.set(format!("{}: changed while it was copied", local.display()));
         // What was sent may be of two ages. Having less or more than was declared, the server publishes nothing.
         if left == 0 {
             link.requests.push(&Message::Data { payload: &[0] })?;
         }
     }
-    let _ = state.hash.set(hasher.finalize());
+    let _ = sending.hash.set(hasher.finalize());
     Ok(link.requests.push(&Message::Done)?)
 }
 
 /// Opens a source, and looks at it.
 fn open(path: &Path) -> io::Result<(File, Metadata)> {
-    let file = File::open(path)?;
+    // Not File::open, which on musl takes a second call to do what O_CLOEXEC has done.
+    let file = File::from(openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?);
     let metadata = file.metadata()?;
     // Files of /proc and the like have content, but no size that could be declared.
     if metadata.len() == 0 && (&file).read(&mut [0])? > 0 {
@@ -225,19 +231,19 @@ impl PutJob {
         };
         match reply {
             Reply::Ok(hash) => {
-                let sent = self.state.hash.get().map(blake3::Hash::to_hex);
+                let sent = self.0.hash.get().map(blake3::Hash::to_hex);
                 if hash.is_some() && hash.as_deref() == sent.as_deref() {
-                    outcomes.meter().add_file(self.state.size);
+                    outcomes.meter().add_file(self.0.size);
                 } else {
                     outcomes.fail(&format!(
                         "{}: what the server stored is not what was sent (the hashes differ)",
-                        self.item.local.display()
+                        self.0.item.local.display()
                     ));
                 }
                 Ok(())
             }
             Reply::Error(error) => {
-                self.state.refused.store(true, Ordering::Release);
+                self.0.refused.store(true, Ordering::Release);
                 let ours = error.is_ours();
                 self.refused(outcomes, error.text);
                 if ours { Ok(()) } else { Err((None, Lost::Foreign)) }
@@ -247,9 +253,9 @@ impl PutJob {
     }
 
     fn refused(self, outcomes: &Outcomes, why: String) {
-        match self.state.source_failed.get() {
+        match self.0.source_failed.get() {
             Some(text) => outcomes.fail(text),
-            None => outcomes.refuse(Item::File(self.item), why),
+            None => outcomes.refuse(Item::File(self.0.item.clone()), why),
         }
     }
 }

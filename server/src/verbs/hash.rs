@@ -21,6 +21,10 @@ pub(crate) fn seek_to(file: &cap_std::fs::File, offset: u64) -> Result<(), Failu
     if i64::try_from(offset).is_err() {
         return Err(Failure::Offset(offset));
     }
+    if offset == 0 {
+        // Where a file that was just opened stands anyway.
+        return Ok(());
+    }
     match seek(file, SeekFrom::Start(offset)) {
         Ok(_) => Ok(()),
         // No file of this file system reaches that offset (ext4: 16 TiB), so that nothing is to be read there.

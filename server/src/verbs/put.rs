@@ -23,7 +23,8 @@ pub(crate) struct LivePut {
     size: u64,
     how: How,
     /// None where the first bytes were kept, so that no hash of the whole is known.
-    hasher: Option<blake3::Hasher>,
+    /// In a box: it has 2 KiB, and a Put changes hands often.
+    hasher: Option<Box<blake3::Hasher>>,
     min_free: Free,
     /// Bytes received at which the free space is looked at again.
     look_at: u64,
@@ -72,7 +73,7 @@ impl LivePut {
         let (dir, name, parents) = tree.parent(place)?;
         let stage = publisher.begin(dir)?;
         let kept = kept.map(|file| (file, offset));
-        let hasher = kept.is_none().then(blake3::Hasher::new);
+        let hasher = kept.is_none().then(Box::default);
         let how = How { overwrite, sync: terms.sync, mode: terms.mode };
         let (min_free, look_at) = (terms.min_free, LOOK_EVERY);
         let put = Self { stage, parents, kept, name, size, how, hasher, min_free, look_at };

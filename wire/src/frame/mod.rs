@@ -14,7 +14,7 @@ use thiserror::Error;
 use crate::message::{Algo, Malformed, Type};
 
 pub use reader::FrameReader;
-pub use writer::FrameWriter;
+pub use writer::{FrameWriter, Splice};
 
 /// Why no further frame can be read.
 #[derive(Debug, Error)]

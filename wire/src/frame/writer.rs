@@ -1,11 +1,23 @@
-use std::io::{self, IoSlice, Write};
+use std::fs::File;
+use std::io::{self, IoSlice, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::codec::Encoded;
-use crate::limits::{COMPRESSED_HEADER, DATA_HEADER, HEADER, MAX_PAYLOAD, RAW_BLOCK};
+use crate::limits::{COMPRESSED_HEADER, DATA_HEADER, HEADER, MAX_BLOCK, MAX_PAYLOAD, RAW_BLOCK};
 use crate::message::{Algo, Message, Type};
 
 /// Bytes that the writer gathers before it writes: two raw blocks, so that one is filled while little waits.
 const WRITE_BUFFER: usize = 2 * (RAW_BLOCK + HEADER + DATA_HEADER);
+
+/// A stream into which the kernel can move a file's content without copying it through the process.
+pub trait Splice {
+    /// Moves at most `len` bytes of `file`, from where it stands. 0 at the file's end; None where these two
+    /// cannot be spliced, and then nothing was moved.
+    ///
+    /// # Errors
+    /// Of either side, without telling which: a file that cannot be read is a rare thing to lose a stream for.
+    fn splice(&mut self, file: BorrowedFd<'_>, len: usize) -> io::Result<Option<usize>>;
+}
 
 /// Gathers frames and writes them with few system calls.
 #[derive(Debug)]
@@ -93,7 +105,55 @@ impl<W: Write> FrameWriter<W> {
         Ok(Ok(filled))
     }
 
-    /// Gathers a block as the codec left it, at most [`crate::limits::MAX_BLOCK`] bytes of content.
+    /// Writes a Data frame whose content the kernel moves from `file`, at most [`MAX_BLOCK`] bytes; where it
+    /// cannot, they are read and written. Returns the bytes of content that came from the file: where they are
+    /// fewer than `len`, because it ended before, zeros stand in their place, since the frame had begun.
+    ///
+    /// # Errors
+    /// Of the stream, or of the file.
+    pub fn splice_data(&mut self, mut file: &File, len: usize) -> io::Result<usize>
+    where
+        W: Splice,
+    {
+        let len = len.min(MAX_BLOCK);
+        self.gather(&data_prefix(len), &[])?;
+        self.flush()?;
+        let mut moved = 0;
+        while moved < len {
+            let more = match self.output.splice(file.as_fd(), len - moved)? {
+                Some(more) => more,
+                None => {
+                    let most = (len - moved).min(self.buffer.len());
+                    let read = file.read(&mut self.buffer[..most])?;
+                    self.output.write_all(&self.buffer[..read])?;
+                    read
+                }
+            };
+            if more == 0 {
+                break;
+            }
+            moved += more;
+        }
+        self.given += moved as u64;
+        if moved < len {
+            self.pad(len - moved)?;
+        }
+        Ok(moved)
+    }
+
+    /// Fills a frame up that has begun.
+    fn pad(&mut self, mut missing: usize) -> io::Result<()> {
+        self.buffer.fill(0);
+        while missing > 0 {
+            let zeros = missing.min(self.buffer.len());
+            self.output.write_all(&self.buffer[..zeros])?;
+            self.given += zeros as u64;
+            missing -= zeros;
+        }
+        Ok(())
+    }
+
+    /// Gathers a block as the codec left it, at most [`MAX_BLOCK`] bytes of content.
     ///
     /// # Errors
     /// Of the stream.
