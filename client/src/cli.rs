@@ -19,6 +19,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Copy files or directories to or from a server
     Copy(CopyArgs),
+    /// Find out what compressing files is worth, and on which links
+    Probe(ProbeArgs),
 }
 
 /// How the server is reached.
@@ -45,6 +47,13 @@ pub(crate) struct ConnectionArgs {
     /// Start this on the remote machine instead of bcmr-serve
     #[arg(long, value_name = "COMMAND", global = true)]
     pub(crate) remote_command: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProbeArgs {
+    /// Files to try the codecs on; nothing is sent
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ mod copy;
 mod exchange;
 mod exit;
 mod plan;
+mod probe;
 mod schedule;
 mod target;
 mod transport;
@@ -26,5 +27,6 @@ fn main() -> ExitCode {
     };
     match cli.command {
         Command::Copy(args) => copy::run(&args, &cli.connection).into(),
+        Command::Probe(args) => probe::run(&args.files).into(),
     }
 }
