@@ -71,6 +71,13 @@ impl Fence {
         self
     }
 
+    /// Whether what stands under `name` in the directory `dir`, given by its path from the root, is closed: a
+    /// listing passes it over, whatever it is, and whether or not it was there when the session began.
+    #[must_use]
+    pub fn closes(&self, dir: &str, name: &str) -> bool {
+        self.closed.iter().any(|closed| (dir, name) == closed.rsplit_once('/').unwrap_or(("", closed)))
+    }
+
     /// The root's canonical path, as components joined by slashes: where relative links inside it count from.
     #[must_use]
     pub fn root(&self) -> &str {
@@ -156,6 +163,8 @@ mod tests {
     #[test]
     fn what_is_closed_is_outside_though_it_lies_inside() {
         let fence = Fence::host_view(["/home/u"]).closing("/home/u", "/home/u/.local/state/bcmr");
+        assert!(fence.closes(".local/state", "bcmr") && !fence.closes("", "bcmr"));
+        assert!(!fence.closes(".local/state", "bcmr2") && !fence.closes("", ".local"));
         for closed in [".local/state/bcmr", "/home/u/.local/state/bcmr/cas/x", ".local//state/./bcmr/"] {
             assert_eq!(admit(&fence, closed).unwrap_err(), Refusal::Outside, "{closed}");
         }
@@ -164,6 +173,12 @@ mod tests {
         assert!(!fence.may_alias_closed("build/x"));
         let elsewhere = Fence::host_view(["/srv/drop"]).closing("/srv/drop", "/var/lib/bcmr/u");
         assert!(admit(&elsewhere, "var/lib/bcmr/u").is_ok() && !elsewhere.may_alias_closed("var"));
+    }
+
+    #[test]
+    fn a_closed_directory_right_in_the_root_is_known_by_its_name() {
+        let fence = Fence::host_view(["/home/u"]).closing("/home/u", "/home/u/s");
+        assert!(fence.closes("", "s") && !fence.closes("s", "s") && !fence.closes("d", "s"));
     }
 
     #[test]

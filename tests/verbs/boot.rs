@@ -77,6 +77,16 @@ fn the_home_directory_is_the_root_where_none_is_named() {
 }
 
 #[test]
+fn the_whole_host_is_served_where_no_home_says_where_state_would_be() {
+    let site = Site::new();
+    site.file("f", "content");
+    let launch = Launch::new("/").under(["env", "-u", "HOME", "-u", "XDG_STATE_HOME"]);
+    let mut server = launch.start().hello(Caps::NONE);
+    assert_eq!(server.get(&site.host("f"), 0).content, b"content");
+    server.finish();
+}
+
+#[test]
 fn a_wrong_command_line_is_refused_and_help_is_none() {
     let output = |args: &[&str]| Launch::with_args(args).command().stdin(Stdio::null()).output().unwrap();
     for args in [&["--no-such"][..], &["--root"], &["surplus"]] {

@@ -54,7 +54,7 @@ pub(crate) fn open(rules: &Rules) -> Result<Root, Denial> {
     };
     let state_spellings = match &state {
         Some(state) => spellings(state),
-        None => rules.state.to_str().map(str::to_owned).into_iter().collect(),
+        None => absent_spellings(&rules.state),
     };
     for state in &state_spellings {
         for root in &root_spellings {
@@ -62,6 +62,20 @@ pub(crate) fn open(rules: &Rules) -> Result<Root, Denial> {
         }
     }
     Ok(Root { dir: root.dir, state: state.map(|state| state.dir), fence })
+}
+
+/// The paths under which a directory will be known that someone makes later, perhaps by way of the protocol: as
+/// it is configured, and as the kernel will name it, links on the way followed. None where there is no state at
+/// all (personal mode without a home).
+fn absent_spellings(path: &Path) -> Vec<String> {
+    if !path.is_absolute() {
+        return Vec::new();
+    }
+    let there = path.ancestors().skip(1).find_map(|above| Some((above, open_dir(above).ok()?)));
+    let canonical =
+        there.and_then(|(above, opened)| Some(opened.canonical.join(path.strip_prefix(above).ok()?)));
+    let both = [Some(path.to_owned()), canonical].into_iter().flatten();
+    both.filter_map(|path| path.into_os_string().into_string().ok()).collect()
 }
 
 fn open_dir(path: &Path) -> Result<Opened, Errno> {

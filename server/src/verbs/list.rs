@@ -130,7 +130,10 @@ impl Listing<'_> {
     /// What an entry is listed as, or None where it is left out. What is there and cannot be asked for, because
     /// its name or its link's target is not UTF-8 or its path is too long, must not be passed over in silence.
     fn visible(&self, dir: &Dir, name: &[u8], level: &Level) -> Option<Stat> {
-        if is_reserved(name) {
+        // By name, too: what is closed may have been made, or made a link, since the session began.
+        if is_reserved(name)
+            || std::str::from_utf8(name).is_ok_and(|name| self.fence.closes(&level.path, name))
+        {
             return None;
         }
         let stat = retry_on_intr(|| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)).ok()?;
