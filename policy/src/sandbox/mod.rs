@@ -18,6 +18,7 @@ use thiserror::Error;
 use crate::rules::Rules;
 
 pub use self::landlock::Landlock;
+pub use self::rights::{Granted, granted};
 
 /// What must be there for a session to be served.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -12,6 +12,22 @@ pub(super) struct Rights {
     pub(super) state: BitFlags<AccessFs>,
 }
 
+/// The rights that Landlock grants under rules, as the kernel's own bits (linux/landlock.h).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Granted {
+    /// In the served tree.
+    pub root: u64,
+    /// In the state directory.
+    pub state: u64,
+}
+
+/// What a sandbox under these rules grants.
+#[must_use]
+pub fn granted(rules: &Rules) -> Granted {
+    let Rights { root, state } = of(rules);
+    Granted { root: root.bits(), state: state.bits() }
+}
+
 pub(super) fn of(rules: &Rules) -> Rights {
     let mut root = BitFlags::EMPTY;
     for verb in rules.verbs.iter() {
