@@ -23,6 +23,19 @@ pub fn client() -> PathBuf {
     program("bcmr")
 }
 
+/// The escape probe. Built as the server is, so that both go into the same sandbox.
+#[must_use]
+pub fn probe() -> PathBuf {
+    program("bcmr-probe")
+}
+
+/// Whether a program needs no dynamic linker, as the one that ships (musl).
+#[must_use]
+pub fn is_static(program: &Path) -> bool {
+    let bytes = std::fs::read(program).unwrap();
+    !bytes.windows(10).any(|window| window == b"/ld-linux-")
+}
+
 /// A tool of these tests' own, such as `without`, which Cargo builds with them.
 #[must_use]
 pub fn tool(name: &str) -> PathBuf {

@@ -16,8 +16,8 @@ use crate::binaries;
 use crate::server::Server;
 use crate::site::Site;
 
-/// The account that tests take where they need one without root's rights.
-const NOBODY: u32 = 65_534;
+/// The account that tests take where they need one without root's rights; its name is `nobody`.
+pub const NOBODY: u32 = 65_534;
 
 /// A server about to be started.
 #[derive(Debug)]
@@ -90,8 +90,7 @@ impl Launch {
     pub fn unprivileged(mut self, site: &Site) -> Self {
         if geteuid().is_root() {
             self.uid = Some(NOBODY);
-            chown(site.base(), Some(NOBODY), Some(NOBODY)).unwrap();
-            [site.root(), site.outside()].iter().for_each(|dir| give(dir));
+            give(site.base());
             // The place where programs are built may be closed to others.
             let open = fs::Permissions::from_mode(0o755);
             let dir = tempfile::Builder::new().prefix("bcmr-").permissions(open).tempdir().unwrap();
@@ -152,7 +151,7 @@ impl Launch {
 }
 
 /// Gives a whole tree to the account without rights.
-fn give(path: &Path) {
+pub fn give(path: &Path) {
     let metadata = path.symlink_metadata().unwrap();
     if metadata.is_symlink() {
         return;

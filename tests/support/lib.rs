@@ -11,6 +11,7 @@ pub mod client;
 pub mod content;
 pub mod disk;
 pub mod launch;
+pub mod policy;
 pub mod reply;
 pub mod server;
 pub mod site;
@@ -19,6 +20,7 @@ pub mod stream;
 
 pub use client::Client;
 pub use launch::Launch;
+pub use policy::Policy;
 pub use reply::Reply;
 pub use server::Server;
 pub use site::Site;
