@@ -41,9 +41,36 @@ fn every_crate_takes_the_workspaces_lints_which_forbid_unsafe() {
     }
 }
 
+/// The probe that tries to get out of the sandbox makes calls that no safe wrapper has. It takes the workspace's
+/// lints but for that one, and never ships.
+#[test]
+fn the_escape_probe_alone_has_unsafe_code_and_in_one_file() {
+    let manifest = manifest("tests/probe");
+    assert_eq!(manifest["lints"]["rust"]["unsafe_code"].as_str(), Some("deny"));
+    let workspace: toml::Table = read("Cargo.toml").parse().unwrap();
+    for lint in ["missing_docs", "unreachable_pub", "unused_qualifications"] {
+        assert_eq!(manifest["lints"]["rust"][lint], workspace["workspace"]["lints"]["rust"][lint], "{lint}");
+    }
+    let code = |text: &str| {
+        text.contains(concat!("allow(", "unsafe_code")) || text.contains(concat!("unsafe", " {"))
+    };
+    let files: Vec<_> = crate::sources("tests")
+        .into_iter()
+        .filter(|(_, text)| code(text))
+        .map(|(path, _)| path.display().to_string())
+        .collect();
+    assert_eq!(files, ["tests/probe/src/sys.rs"]);
+    for dir in SHIPPED.into_iter().chain(["tests"]) {
+        assert!(
+            !dependencies(&self::manifest(dir)).contains(&"bcmr-probe".to_owned()),
+            "{dir} uses the probe"
+        );
+    }
+}
+
 #[test]
 fn every_dependency_has_its_version_in_one_place() {
-    for dir in SHIPPED.into_iter().chain(["tests"]) {
+    for dir in SHIPPED.into_iter().chain(["tests", "tests/probe"]) {
         let manifest = manifest(dir);
         for (name, spec) in manifest["dependencies"].as_table().unwrap() {
             let shared = spec.as_table().and_then(|spec| spec["workspace"].as_bool());
