@@ -1,0 +1,271 @@
+//! S13: what a client says reaches no shell, no terminal and no log line as it is; the operator hears of every
+//! start, every refusal, and every session that was not served; and a log that is stuck holds nothing up.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use bcmr_tests::policy::{NAME, Profile};
+use bcmr_tests::{Launch, Policy, Reply, Server, Site};
+use bcmr_wire::{Caps, Message};
+
+use crate::log::Log;
+
+/// The parts of a record: priority and name, what happened, and the fields.
+#[derive(Debug)]
+struct Record {
+    event: String,
+    fields: Vec<(String, String)>,
+}
+
+impl Record {
+    /// Parses a record, strictly: whatever does not belong is a failure, since it is how one would be forged.
+    #[track_caller]
+    fn parse(text: &str) -> Self {
+        assert!(text.bytes().all(|b| (0x20..0x7f).contains(&b)), "{text:?}");
+        let (head, rest) = text.split_once("]: ").unwrap();
+        assert!(head.starts_with("<85>bcmr-serve["), "{text}");
+        let (event, mut rest) = rest.split_once(' ').unwrap();
+        let mut fields = Vec::new();
+        while !rest.is_empty() {
+            let (name, value) = rest.split_once('=').unwrap();
+            assert!(name.bytes().all(|b| b.is_ascii_lowercase()), "{text}");
+            let Some(quoted) = value.strip_prefix('"') else {
+                let end = value.find(' ').unwrap_or(value.len());
+                assert!(value[..end].bytes().all(|b| b.is_ascii_hexdigit()), "{text}");
+                fields.push((name.to_owned(), value[..end].to_owned()));
+                rest = value[end..].trim_start();
+                continue;
+            };
+            let mut escaped = false;
+            let end = quoted.char_indices().find(|(_, c)| {
+                let ends = *c == '"' && !escaped;
+                escaped = *c == '\\' && !escaped;
+                ends
+            });
+            let end = end.unwrap_or_else(|| panic!("a value without an end: {text}")).0;
+            fields.push((name.to_owned(), quoted[..end].to_owned()));
+            rest = &quoted[end + 1..];
+            assert!(rest.is_empty() || rest.starts_with(' '), "{text}");
+            rest = rest.trim_start();
+        }
+        Self { event: event.to_owned(), fields }
+    }
+
+    #[track_caller]
+    fn field(&self, name: &str) -> &str {
+        let found = self.fields.iter().find(|(known, _)| known == name);
+        found.map_or_else(|| panic!("no field {name} in {self:?}"), |(_, value)| value)
+    }
+}
+
+fn records(log: &Log) -> Vec<Record> {
+    log.records().iter().map(|text| Record::parse(text)).collect()
+}
+
+fn site() -> Site {
+    let site = Site::new();
+    site.file("f", "inside");
+    site
+}
+
+#[test]
+#[ignore = "needs root to see the log: run by tests/run"]
+fn a_start_and_each_refusal_are_one_record_each() {
+    let site = site();
+    let policy = Policy::of(&Profile::new(&site).key("verbs", r#"["stat", "put"]"#));
+    let log = Log::new();
+    let launch = log.seen_by(policy.launch()).env("SSH_CONNECTION", "192.0.2.7 4711 192.0.2.1 22");
+    let mut server = launch.start().hello(Caps::NONE);
+    for request in [
+        Message::Stat { path: "../x" },
+        Message::List { path: "" },
+        Message::Get { path: "f", offset: 0 },
+        Message::Put { path: ".bcmr-0123456789abcdef0123456789abcdef", size: 0, offset: 0, overwrite: false },
+    ] {
+        assert!(server.ask(&request).is_error());
+    }
+    // What merely fails is no refusal, and what goes well is none either.
+    assert!(server.ask(&Message::Stat { path: "absent" }).is_error());
+    assert!(!server.ask(&Message::Stat { path: "f" }).is_error());
+    let session = server.from.session().unwrap().to_owned();
+    server.finish();
+
+    let records = records(&log);
+    let events: Vec<_> = records.iter().map(|record| &*record.event).collect();
+    assert_eq!(events, ["start", "refused", "refused", "refused", "refused"], "{records:?}");
+    assert!(records.iter().all(|record| record.field("session") == session), "{records:?}");
+    assert_eq!((records[0].field("profile"), records[0].field("peer")), (NAME, "192.0.2.7"));
+    assert!(records[0].field("sandbox").contains("landlock on (ABI "), "{records:?}");
+    let refused = |i: usize| ["verb", "path", "reason"].map(|name| records[i].field(name));
+    assert_eq!(refused(1)[..2], ["stat", "../x"]);
+    assert!(refused(1)[2].starts_with("path escapes server root"));
+    assert_eq!(refused(2), ["list", "", "this account may not list"]);
+    assert_eq!(refused(3), ["get", "f", "this account may not get"]);
+    assert_eq!(refused(4)[0], "put");
+}
+
+/// Names that would end a record, begin one, move a cursor, or turn a line around.
+const FORGERIES: [&str; 8] = [
+    "../a\nFAKE ok",
+    "../a\" event=\"x",
+    "../a\r\n<85>bcmr-serve[1]: start session=0 profile=\"root\"",
+    "../\u{1b}[2J\u{1b}]0;owned\u{7}",
+    "../\u{202e}txt.exe",
+    "../\\\"",
+    "../\u{85}\u{2028}\u{0}",
+    "../$(touch /tmp/owned)`id`;%n%s",
+];
+
+#[test]
+#[ignore = "needs root to see the log: run by tests/run"]
+fn oferchen_rsync_7296_no_path_ends_its_record_or_begins_another() {
+    let site = site();
+    let policy = Policy::of(&Profile::new(&site));
+    let log = Log::new();
+    let mut server = log.seen_by(policy.launch()).start().hello(Caps::NONE);
+    for path in FORGERIES {
+        let reply = server.ask(&Message::Stat { path });
+        // What a terminal will show is escaped as well.
+        let Reply::Error { message } = &reply else { panic!("{reply:?}") };
+        assert!(
+            !message.chars().any(|c| c.is_control() || ('\u{200e}'..='\u{202e}').contains(&c)),
+            "{message:?}"
+        );
+    }
+    let long = format!("../{}", "\u{1f980}\n".repeat(900));
+    assert!(server.ask(&Message::Stat { path: &long }).is_error());
+    assert_eq!(server.stderr(), "");
+    server.finish();
+    let records = records(&log);
+    assert_eq!(records.len(), 1 + FORGERIES.len() + 1, "{records:?}");
+    for (record, path) in records[1..].iter().zip(FORGERIES) {
+        let names: Vec<_> = record.fields.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(names, ["session", "verb", "path", "reason"], "{record:?}");
+        assert_eq!(record.field("path"), path.escape_default().to_string());
+    }
+    assert!(records.last().unwrap().field("path").ends_with("..."));
+}
+
+#[test]
+#[ignore = "needs root to see the log: run by tests/run"]
+fn the_environment_of_a_client_is_as_harmless_in_the_log() {
+    let site = site();
+    let policy = Policy::of(&Profile::new(&site));
+    let log = Log::new();
+    let launch = log.seen_by(policy.launch());
+    let launch = launch.env("SSH_CONNECTION", "1.2.3.4\"\nstart session=0 x 1 2").env("LOGNAME", "a\nFAKE");
+    launch.env("SSH_ORIGINAL_COMMAND", "a\nFAKE ok").start().hello(Caps::NONE).finish();
+    let record = Record::parse(&log.only());
+    assert_eq!(record.event, "start");
+    assert!(record.field("peer").starts_with("1.2.3.4\\\"\\nstart"), "{record:?}");
+}
+
+#[test]
+#[ignore = "needs root to write a policy: run by tests/run"]
+fn a_session_that_is_not_served_is_explained_to_the_operator_alone() {
+    let site = site();
+    let profile = Profile::new(&site);
+    let nobody = profile.clone().key("accounts", r#"["no-such-account"]"#);
+    let rootless = profile.clone().key("root", format!("{:?}", site.path("no-such-root").to_str().unwrap()));
+    let cases: [(String, &str, String); 6] = [
+        (profile.clone().key("max_flie", r#""1""#).text(), NAME, ":8:1: unknown key".to_owned()),
+        (profile.clone().key("umask", r#""8""#).text(), NAME, ":8:9: umask".to_owned()),
+        ("version = 1\n[profile.p\n".to_owned(), NAME, ":2:".to_owned()),
+        (profile.text(), "other", r"there is no profile \'other\'".to_owned()),
+        (nobody.text(), NAME, r"does not list this account".to_owned()),
+        (rootless.text(), NAME, "no-such-root: No such file".to_owned()),
+    ];
+    for (text, name, why) in cases {
+        let policy = Policy::new(&text);
+        let log = Log::new();
+        let mut server = log.seen_by(policy.launch_with(name, &[])).start();
+        let reply = server.reply();
+        assert_eq!(reply.error(), "policy refused; ask the administrator", "{text}");
+        let session = server.from.session().unwrap().to_owned();
+        assert_eq!(server.from.next_reply(), None);
+        assert_eq!(server.exit_code(), 78);
+        assert_eq!(server.stderr(), "", "{text}");
+        let record = Record::parse(&log.only());
+        assert_eq!((&*record.event, record.field("session")), ("denied", &*session));
+        assert!(record.field("reason").contains(&why), "{why}: {record:?}");
+        let names_the_file = record.field("reason").contains(policy.path().to_str().unwrap());
+        assert!(names_the_file || why.contains("no-such-root"), "{record:?}");
+    }
+}
+
+/// A log that nobody reads, or that is gone: records are lost, and sessions are not.
+#[track_caller]
+fn goes_on(server: &mut Server, requests: usize) {
+    let begun = Instant::now();
+    for i in 0..requests {
+        assert!(server.ask(&Message::Stat { path: &format!("../{i}") }).is_error());
+        assert_eq!(server.get("f", 0).content, b"inside");
+    }
+    assert!(
+        begun.elapsed() < Duration::from_secs(10),
+        "the session waited for its log: {:?}",
+        begun.elapsed()
+    );
+}
+
+#[test]
+#[ignore = "needs root to see the log: run by tests/run"]
+fn a_log_that_nobody_reads_holds_nothing_up_and_what_is_lost_is_counted() {
+    let site = site();
+    let policy = Policy::of(&Profile::new(&site));
+    let log = Log::new();
+    let mut server = log.seen_by(policy.launch()).start().hello(Caps::NONE);
+    goes_on(&mut server, 1000);
+    // Now someone reads; the next record tells what was lost.
+    let held = records(&log);
+    assert!(held.len() < 1001, "the socket held everything");
+    assert!(server.ask(&Message::Stat { path: "../last" }).is_error());
+    server.finish();
+    let last = Record::parse(&log.only());
+    assert_eq!(last.field("path"), "../last");
+    assert_eq!(last.field("lost"), (1001 - held.len()).to_string());
+}
+
+#[test]
+#[ignore = "needs root to see the log: run by tests/run"]
+fn a_log_that_is_gone_or_was_never_there_holds_nothing_up() {
+    let site = site();
+    let policy = Policy::of(&Profile::new(&site));
+    let log = Log::new();
+    let mut server = log.seen_by(policy.launch()).start().hello(Caps::NONE);
+    goes_on(&mut server, 10);
+    drop(log);
+    goes_on(&mut server, 1000);
+    server.finish();
+    // A socket that nobody listens on, and no /dev/log at all.
+    let log = Log::new();
+    fs::remove_file(log.path()).unwrap();
+    let mut server = log.seen_by(policy.launch()).start().hello(Caps::NONE);
+    goes_on(&mut server, 10);
+    assert_eq!(server.stderr(), "");
+    server.finish();
+}
+
+#[test]
+fn no_word_of_a_client_reaches_a_shell_a_file_or_a_terminal() {
+    // desync#351, CVE-2020-15778: as names they are names, whatever a shell would make of them.
+    let site = site();
+    let mut server = Launch::new(site.root()).start().hello(Caps::NONE);
+    let names = [
+        "$(touch owned)",
+        "`touch owned`",
+        "-oProxyCommand=touch owned",
+        ";touch owned",
+        "%n%s",
+        "*",
+        "~root",
+    ];
+    for name in names {
+        assert!(server.put(name, b"x", false).ok().is_some(), "{name}");
+        assert_eq!(site.read(name), b"x");
+        assert!(server.ask(&Message::Get { path: &format!("{name}/\u{1b}[2J\n"), offset: 0 }).is_error());
+    }
+    assert!(!site.path("owned").exists());
+    assert_eq!(server.stderr(), "");
+    server.finish();
+}
