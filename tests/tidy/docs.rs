@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use crate::{none, read, top};
+use crate::{none, read, sources, top};
 
 #[test]
 fn the_readme_begins_with_exactly_two_commands_that_are_programs_here() {
@@ -30,6 +30,31 @@ fn files_that_documents_link_to_exist() {
         }
     }
     none("links that lead nowhere", &places);
+}
+
+/// A claim whose test is gone is a promise that nothing keeps.
+#[test]
+fn tests_that_security_md_names_exist() {
+    let functions: Vec<_> = sources("tests")
+        .into_iter()
+        .flat_map(|(_, text)| {
+            let name = |line: &str| line.trim().strip_prefix("fn ")?.split('(').next().map(str::to_owned);
+            text.lines().filter_map(name).collect::<Vec<_>>()
+        })
+        .collect();
+    let text = read("SECURITY.md");
+    let quoted: Vec<_> = text.split('`').skip(1).step_by(2).collect();
+    // A test's name is a sentence: words of this shape are no modules and no paths.
+    let sentence = |word: &&str| word.matches('_').count() >= 2 && !word.contains(['/', '=', ' ', '.', '…']);
+    let named: Vec<_> = quoted.iter().copied().filter(sentence).collect();
+    assert!(named.len() > 40, "{named:?}");
+    let gone: Vec<_> =
+        named.into_iter().filter(|name| !functions.iter().any(|f| f == name)).map(str::to_owned).collect();
+    none("tests that SECURITY.md names and that do not exist", &gone);
+    // "…" stands for the beginning of the name before it.
+    for end in quoted.iter().filter_map(|word| word.strip_prefix('…')) {
+        assert!(functions.iter().any(|f| f.ends_with(end)), "no test ends in {end}");
+    }
 }
 
 #[test]
