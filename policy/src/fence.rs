@@ -45,6 +45,8 @@ pub struct Fence {
     spellings: Vec<String>,
     /// What lies inside and is closed all the same, relative to the root.
     closed: Vec<String>,
+    /// Directories, relative to the root, in which names that begin with a dot are not written.
+    guarded: Vec<String>,
 }
 
 impl Fence {
@@ -53,13 +55,13 @@ impl Fence {
     pub fn host_view<'a>(spellings: impl IntoIterator<Item = &'a str>) -> Self {
         let mut spellings: Vec<_> = spellings.into_iter().filter_map(normal).collect();
         spellings.dedup();
-        Self { spellings, closed: Vec::new() }
+        Self { spellings, closed: Vec::new(), guarded: Vec::new() }
     }
 
     /// A fence whose absolute paths begin at the root.
     #[must_use]
     pub fn jail_view() -> Self {
-        Self { spellings: vec![String::new()], closed: Vec::new() }
+        Self { spellings: vec![String::new()], closed: Vec::new(), guarded: Vec::new() }
     }
 
     /// Closes a directory, given by its host path, where that lies inside the root, given by its own.
@@ -76,6 +78,28 @@ impl Fence {
     #[must_use]
     pub fn closes(&self, dir: &str, name: &str) -> bool {
         self.closed.iter().any(|closed| (dir, name) == closed.rsplit_once('/').unwrap_or(("", closed)))
+    }
+
+    /// Guards what a login shell and ssh read at their start, where the account's home, given by its host path,
+    /// is the root or lies in it: `.ssh`, `.bashrc`, `.config` and whatever else begins with a dot at its top, and
+    /// at the root's.
+    #[must_use]
+    pub fn guarding(mut self, host_root: &str, host_home: &str) -> Self {
+        if let (Some(root), Some(home)) = (normal(host_root), normal(host_home))
+            && let Some(home) = strip_components(&home, &root)
+        {
+            self.guarded.extend([String::new(), home.to_owned()]);
+        }
+        self
+    }
+
+    /// Whether writing to an admitted path would change such a file. Asked of the path in the request, and again
+    /// of the path without links that it leads to.
+    #[must_use]
+    pub fn guards(&self, path: &RootedPath) -> bool {
+        let dotted =
+            |home: &String| strip_components(path.as_str(), home).is_some_and(|rest| rest.starts_with('.'));
+        self.guarded.iter().any(dotted)
     }
 
     /// The root's canonical path, as components joined by slashes: where relative links inside it count from.
@@ -179,6 +203,26 @@ mod tests {
     fn a_closed_directory_right_in_the_root_is_known_by_its_name() {
         let fence = Fence::host_view(["/home/u"]).closing("/home/u", "/home/u/s");
         assert!(fence.closes("", "s") && !fence.closes("s", "s") && !fence.closes("d", "s"));
+    }
+
+    #[test]
+    fn dot_files_at_the_top_of_a_home_and_of_the_root_around_it_are_guarded() {
+        let guards = |fence: &Fence, path: &str| {
+            fence.guards(&fence.admit(&RemotePath::parse(path).unwrap()).unwrap())
+        };
+        let own = Fence::host_view(["/home/u"]).guarding("/home/u", "/home/u");
+        for path in [".ssh", ".ssh/authorized_keys", "/home/u/.bashrc", "./.config/fish/config.fish"] {
+            assert!(guards(&own, path), "{path}");
+        }
+        for path in ["", "a", "a/.ssh", "ssh", "a.b"] {
+            assert!(!guards(&own, path), "{path}");
+        }
+        let around = Fence::host_view(["/home"]).guarding("/home", "/home/u");
+        assert!(guards(&around, "u/.ssh/rc") && guards(&around, ".x") && !guards(&around, "u/a/.ssh"));
+        let elsewhere = Fence::host_view(["/srv/drop"]).guarding("/srv/drop", "/home/u");
+        assert!(!guards(&elsewhere, ".ssh"));
+        let below = Fence::host_view(["/home/u/drop"]).guarding("/home/u/drop", "/home/u");
+        assert!(!guards(&below, ".ssh"));
     }
 
     #[test]

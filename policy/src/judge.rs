@@ -40,6 +40,9 @@ pub enum Refusal {
     /// A symbolic link is on the way, and the profile follows none.
     #[error("a symbolic link is on the way, and links are not followed here")]
     Symlink,
+    /// A file that a login shell or ssh may read at its start.
+    #[error("names that begin with a dot are not written at the top of this account's home")]
+    DotFile,
     /// Storing the file would leave less free space than the profile wants.
     #[error("no space left on the server beyond what it keeps free")]
     Free,
@@ -78,5 +81,8 @@ pub fn judge<R: Request>(
         return Err(Refusal::Verb(R::VERB));
     }
     let path = profile.fence.admit(&RemotePath::parse(path)?)?;
+    if R::VERB.writes() && profile.fence.guards(&path) {
+        return Err(Refusal::DotFile);
+    }
     Ok(Permit { path, request: request.narrow(profile, usage)? })
 }

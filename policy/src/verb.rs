@@ -31,6 +31,12 @@ impl Verb {
             Self::Resume => "resume",
         }
     }
+
+    /// Whether it changes what is on disk.
+    #[must_use]
+    pub const fn writes(self) -> bool {
+        matches!(self, Self::Put | Self::Mkdir)
+    }
 }
 
 impl fmt::Display for Verb {

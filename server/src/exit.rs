@@ -9,6 +9,8 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// Everything asked for was answered.
     Done = 0,
+    /// A question of the public client is answered with no.
+    No = 1,
     /// The command line is wrong.
     Usage = 64,
     /// A bug of ours; nothing half-done was published.
@@ -19,8 +21,24 @@ pub(crate) enum Exit {
     TryAgain = 75,
     /// The client broke the protocol.
     Protocol = 76,
+    /// Whoever asks may not do this.
+    NotPermitted = 77,
     /// Policy or sandbox refused to serve.
     Refused = 78,
+    /// What is asked of the account is no transfer.
+    NotBcmr = 126,
+}
+
+impl Exit {
+    /// What the audit trail says of a session that ended by itself.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Protocol => "protocol violation",
+            Self::TryAgain => "try again",
+            _ => "link lost",
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {

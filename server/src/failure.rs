@@ -60,6 +60,27 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// Whether the operator must hear of it: the host failed, not the request. What merely is not there, or not
+    /// for this account, is between the client and its files.
+    pub(crate) fn concerns_operator(&self) -> bool {
+        let (Self::Os { errno, .. }
+        | Self::Publish(PublishError::Io { errno, .. } | PublishError::NotDurable(errno))) = self
+        else {
+            return false;
+        };
+        !matches!(
+            *errno,
+            Errno::NOENT
+                | Errno::ACCESS
+                | Errno::PERM
+                | Errno::NOTDIR
+                | Errno::ISDIR
+                | Errno::EXIST
+                | Errno::NAMETOOLONG
+                | Errno::LOOP
+        )
+    }
+
     /// An [`Os`](Self::Os) failure of what was being done.
     pub(crate) fn os(doing: &'static str) -> impl Fn(Errno) -> Self {
         move |errno| Self::Os { doing, errno }

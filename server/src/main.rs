@@ -12,6 +12,7 @@ mod exit;
 mod failure;
 mod id;
 mod live;
+mod probe;
 mod reply;
 mod session;
 mod throttle;
@@ -26,11 +27,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bcmr_policy::Profile;
 use bcmr_policy::sandbox::{self, Sandboxed};
+use rustix::process::getuid;
 
-use audit::Audit;
-use boot::Denial;
+use audit::{Audit, Context, Event};
 use boot::args::{Command, ServeArgs};
+use boot::audience::Audience;
+use boot::denial::Denial;
 use boot::environment::Environment;
+use boot::original::Original;
 use boot::streams::Streams;
 use clock::Clock;
 use connection::Connection;
@@ -43,8 +47,12 @@ use watch::{Signals, Watch};
 
 fn main() -> ExitCode {
     let environment = Environment::read();
-    match boot::args::parse() {
-        Ok(Command::Serve(args)) => serve(args, &environment).into(),
+    let words = boot::environment::words();
+    if let Some(asked) = boot::shell::asked(&words, boot::environment::own_path().as_deref()) {
+        return serve(asked.map_err(Denial::not_bcmr), &environment).into();
+    }
+    match boot::args::parse(words) {
+        Ok(Command::Serve(args)) => serve(Ok(args), &environment).into(),
         Ok(Command::Check(args)) => admin::check::check(args, &environment).into(),
         Ok(Command::Sweep(args)) => admin::sweep::sweep(args, &environment).into(),
         Err(usage) => {
@@ -55,8 +63,7 @@ fn main() -> ExitCode {
 }
 
 /// Prepares the process, confines it, and serves one client; or says that it will not.
-fn serve(args: ServeArgs, environment: &Environment) -> Exit {
-    let personal = args.profile.is_none();
+fn serve(args: Result<ServeArgs, Denial>, environment: &Environment) -> Exit {
     let (id, streams, signals) = match prepare() {
         Ok(prepared) => prepared,
         Err(why) => {
@@ -64,25 +71,37 @@ fn serve(args: ServeArgs, environment: &Environment) -> Exit {
             return Exit::Refused;
         }
     };
-    let audit = Audit::new(boot::log::connect(), id);
-    match confine(args, environment) {
+    let audience = Audience::of(&args, environment);
+    let audit = Audit::new(
+        boot::log::connect(),
+        id,
+        &Context {
+            profile: audience.profile.as_deref(),
+            label: audience.label.as_deref(),
+            uid: getuid().as_raw(),
+            peer: environment.peer(),
+        },
+    );
+    match args.and_then(|args| confine(args, &audience.original, environment)) {
         Ok(site) => {
             let sandbox = site.sandboxed.report().to_string();
             let profile = &site.profile.rules.profile;
             let fields = [("profile", &**profile), ("peer", environment.peer()), ("sandbox", &sandbox)];
-            audit.record("start", &fields);
-            session(site, id, streams, signals, audit)
-        }
-        Err(Denial { told, why }) => {
-            audit.record("denied", &[("peer", environment.peer()), ("reason", &why)]);
-            if personal {
-                // Who serves their own files is the operator.
-                exit::say(&why);
-                reply::refuse(streams.output, id, told);
-            } else {
-                reply::refuse(streams.output, id, boot::policy::REFUSED);
+            audit.once(Event::Start, &fields);
+            match audience.original {
+                Original::Probe(probe) => {
+                    let Site { profile, tree, sandboxed } = site;
+                    let exit = probe::answer(&probe, &profile, &tree, &sandboxed, streams.output, &audit);
+                    audit.end("a question was answered");
+                    exit
+                }
+                Original::Serve | Original::Other => session(site, id, streams, signals, audit),
             }
-            Exit::Refused
+        }
+        Err(denial) => {
+            audit.once(Event::Denied, &[("peer", environment.peer()), ("reason", &denial.why)]);
+            audience.tell(&denial, streams.output, id);
+            denial.exit
         }
     }
 }
@@ -102,11 +121,18 @@ struct Site {
     sandboxed: Sandboxed,
 }
 
-fn confine(args: ServeArgs, environment: &Environment) -> Result<Site, Denial> {
-    let refused = |why: String| Denial { told: "the server cannot confine itself as it must", why };
+fn confine(args: ServeArgs, original: &Original, environment: &Environment) -> Result<Site, Denial> {
+    let refused = |why: String| Denial::new("the server cannot confine itself as it must", why);
+    if *original == Original::Other {
+        return Err(Denial::not_bcmr(environment.asked_for()));
+    }
+    if boot::drain::draining() {
+        return Err(Denial::draining());
+    }
     let account = boot::account::own(environment);
+    let home = boot::root::Home::of(&account, args.profile.is_none());
     let rules = boot::policy::rules(args, &account, environment)?;
-    let root = boot::root::open(&rules)?;
+    let root = boot::root::open(&rules, &home)?;
     boot::hygiene::set_umask(&rules);
     let state = root.state.as_ref().map(AsFd::as_fd);
     let sandboxed = sandbox::enter(&rules, root.dir.as_fd(), state).map_err(|e| refused(e.to_string()))?;
@@ -118,6 +144,7 @@ fn confine(args: ServeArgs, environment: &Environment) -> Result<Site, Denial> {
 /// Serves one client. From here on there are two threads.
 fn session(site: Site, id: SessionId, streams: Streams, signals: Signals, audit: Audit) -> Exit {
     let Site { profile, tree, sandboxed } = site;
+    let audit = Arc::new(audit);
     let clock = Arc::new(Clock::new());
     let live = Arc::new(LiveSlot::default());
     let greeted = Arc::new(AtomicBool::new(false));
@@ -127,15 +154,18 @@ fn session(site: Site, id: SessionId, streams: Streams, signals: Signals, audit:
         clock: Arc::clone(&clock),
         greeted: Arc::clone(&greeted),
         live: Arc::clone(&live),
+        audit: Arc::clone(&audit),
         idle: profile.rules.idle,
     };
     if let Err(e) = watch.start() {
         // RLIMIT_NPROC, for instance; without a watch nothing would end a session that hangs.
-        audit.record("denied", &[("reason", &format!("no thread could be started: {e}"))]);
+        audit.once(Event::Denied, &[("reason", &format!("no thread could be started: {e}"))]);
         reply::refuse(streams.output, id, "the server is short of threads or memory, try again");
         return Exit::TryAgain;
     }
     let connection = Connection::new(streams.input, streams.output, &clock, profile.rules.rate);
-    let session = Session::new(id, audit, &sandboxed, connection, profile, tree, live);
-    session.run(|| greeted.store(true, Ordering::Relaxed))
+    let session = Session::new(id, Arc::clone(&audit), &sandboxed, connection, profile, tree, live);
+    let exit = session.run(|| greeted.store(true, Ordering::Relaxed));
+    audit.end(exit.word());
+    exit
 }

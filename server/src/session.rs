@@ -13,7 +13,7 @@ use bcmr_wire::limits::{COMPRESSED_HEADER, MAX_BLOCK, MAX_BODY};
 use bcmr_wire::{Caps, Message, Type, VERSION};
 
 use crate::asked::{Asked, asked};
-use crate::audit::Audit;
+use crate::audit::{Audit, Event};
 use crate::connection::Connection;
 use crate::exit::Exit;
 use crate::failure::{End, Failure, Stop};
@@ -27,7 +27,7 @@ use crate::verbs::{get, hash, list, mkdir, resume, stat};
 /// A connection that may use a tree under a profile.
 pub(crate) struct Session {
     id: SessionId,
-    audit: Audit,
+    audit: Arc<Audit>,
     connection: Connection,
     profile: Profile,
     usage: Usage,
@@ -37,8 +37,9 @@ pub(crate) struct Session {
     sender: BlockSender,
     receiver: BlockReceiver,
     live: Arc<LiveSlot>,
-    /// The path of the Put that came last, as the client spelled it.
+    /// The path of the Put that came last, as the client spelled it, and the size that it declared.
     put_path: String,
+    put_size: u64,
     /// Whether what is left of a refused Put is being passed over.
     discarding: bool,
 }
@@ -47,7 +48,7 @@ impl Session {
     /// A session that has not said a word. That the process is in its sandbox is proved by `_sandboxed`.
     pub(crate) fn new(
         id: SessionId,
-        audit: Audit,
+        audit: Arc<Audit>,
         _sandboxed: &Sandboxed,
         connection: Connection,
         profile: Profile,
@@ -67,6 +68,7 @@ impl Session {
             receiver: BlockReceiver::new(Caps::NONE),
             live,
             put_path: String::new(),
+            put_size: 0,
             discarding: false,
         }
     }
@@ -132,6 +134,7 @@ impl Session {
 
     fn begin_put(&mut self, put: bcmr_policy::request::Put, path: String) -> Result<(), End> {
         self.put_path = path;
+        self.put_size = put.size;
         let begun = self.permit(&self.put_path, put).and_then(|permit| {
             if permit.request().offset > 0 && !self.caps.has(Caps::PUT_OFFSET) {
                 return Err(Failure::Capability("CAP_PUT_OFFSET"));
@@ -196,6 +199,9 @@ impl Session {
             None => self.unexpected(header.kind),
             Some(result) => {
                 let path = std::mem::take(&mut self.put_path);
+                if let Ok(hash) = &result {
+                    self.moved(Event::Publish, &path, self.put_size, *hash);
+                }
                 self.answer("put", &path, result.map(Reply::Ok))
             }
         }
@@ -252,6 +258,7 @@ impl Session {
 
     fn get(&mut self, asked: bcmr_policy::request::Get, path: &str) -> Result<(), End> {
         let hashed = asked.length.is_none() && !self.caps.has(Caps::FAST);
+        let moved = self.usage.moved;
         let sent = match self.permit(path, asked) {
             Ok(permit) => {
                 let (sender, writer) = (&mut self.sender, &mut self.connection.writer);
@@ -260,7 +267,10 @@ impl Session {
             Err(failure) => Err(Stop::Failed(failure)),
         };
         match sent {
-            Ok(hash) => self.answer("get", path, Ok(Reply::Ok(hash))),
+            Ok(hash) => {
+                self.moved(Event::Get, path, self.usage.moved - moved, hash);
+                self.answer("get", path, Ok(Reply::Ok(hash)))
+            }
             Err(Stop::Failed(failure)) => self.answer("get", path, Err(failure)),
             Err(Stop::Ended(end)) => Err(end),
         }
@@ -279,13 +289,21 @@ impl Session {
         }
     }
 
-    /// Answers with an Error; a refusal goes into the audit trail, whole.
+    /// Answers with an Error; the audit trail has it whole, where it is a refusal or concerns the operator.
     fn failed(&mut self, what: &str, path: &str, failure: &Failure) -> Result<(), End> {
-        if let Failure::Refused(refusal) = failure {
-            let why = refusal.to_string();
-            self.audit.record("refused", &[("verb", what), ("path", path), ("reason", &why)]);
+        let event = match failure {
+            Failure::Refused(_) => Some(Event::Refused),
+            failure if failure.concerns_operator() => Some(Event::Failed),
+            _ => None,
+        };
+        if let Some(event) = event {
+            self.audit.denied(event, what, path, &failure.to_string());
         }
         self.error(&reply::text(what, path, failure))
+    }
+
+    fn moved(&self, event: Event, path: &str, bytes: u64, hash: Option<blake3::Hash>) {
+        self.audit.moved(event, path, bytes, hash.map(|hash| hash.to_hex()).as_deref());
     }
 
     fn unexpected(&mut self, kind: Type) -> Result<(), End> {

@@ -13,6 +13,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::audit::Audit;
 use crate::clock::Clock;
 use crate::exit::Exit;
 use crate::live::LiveSlot;
@@ -50,6 +51,7 @@ pub(crate) struct Watch {
     /// Set once the handshake is through.
     pub(crate) greeted: Arc<AtomicBool>,
     pub(crate) live: Arc<LiveSlot>,
+    pub(crate) audit: Arc<Audit>,
     /// How long the session may wait for the client.
     pub(crate) idle: Duration,
 }
@@ -68,7 +70,8 @@ impl Watch {
         loop {
             let until = self.until_overdue();
             if until.is_zero() {
-                self.end(Duration::ZERO);
+                let greeted = self.greeted.load(Ordering::Relaxed);
+                self.end(Duration::ZERO, if greeted { "idle for too long" } else { "no Hello in time" });
             }
             let timeout = Timespec::try_from(until).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
             let mut fds = [
@@ -81,10 +84,10 @@ impl Watch {
                 continue;
             }
             if !fds[0].revents().is_empty() {
-                self.end(Duration::ZERO);
+                self.end(Duration::ZERO, "told to end");
             }
             if !fds[1].revents().is_empty() {
-                self.end(GRACE);
+                self.end(GRACE, "the client is gone");
             }
         }
     }
@@ -100,9 +103,10 @@ impl Watch {
     }
 
     /// Ends the process, after a moment in which the session may do so itself.
-    fn end(&self, grace: Duration) -> ! {
+    fn end(&self, grace: Duration, why: &str) -> ! {
         std::thread::sleep(grace);
         self.live.abort_for_good(GRACE);
+        self.audit.end(why);
         std::process::exit(Exit::Io as i32)
     }
 }

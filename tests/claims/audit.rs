@@ -23,7 +23,10 @@ impl Record {
     fn parse(text: &str) -> Self {
         assert!(text.bytes().all(|b| (0x20..0x7f).contains(&b)), "{text:?}");
         let (head, rest) = text.split_once("]: ").unwrap();
-        assert!(head.starts_with("<85>bcmr-serve["), "{text}");
+        assert!(
+            ["<84>", "<85>", "<86>"].iter().any(|p| head.starts_with(&format!("{p}bcmr-serve["))),
+            "{text}"
+        );
         let (event, mut rest) = rest.split_once(' ').unwrap();
         let mut fields = Vec::new();
         while !rest.is_empty() {
@@ -92,7 +95,7 @@ fn a_start_and_each_refusal_are_one_record_each() {
 
     let records = records(&log);
     let events: Vec<_> = records.iter().map(|record| &*record.event).collect();
-    assert_eq!(events, ["start", "refused", "refused", "refused", "refused"], "{records:?}");
+    assert_eq!(events, ["start", "refused", "refused", "refused", "refused", "end"], "{records:?}");
     assert!(records.iter().all(|record| record.field("session") == session), "{records:?}");
     assert_eq!((records[0].field("profile"), records[0].field("peer")), (NAME, "192.0.2.7"));
     assert!(records[0].field("sandbox").contains("landlock on (ABI "), "{records:?}");
@@ -102,6 +105,9 @@ fn a_start_and_each_refusal_are_one_record_each() {
     assert_eq!(refused(2), ["list", "", "this account may not list"]);
     assert_eq!(refused(3), ["get", "f", "this account may not get"]);
     assert_eq!(refused(4)[0], "put");
+    let end =
+        ["result", "published", "sent", "refusals", "failures", "losses"].map(|name| records[5].field(name));
+    assert_eq!(end, ["done", "0", "0", "4", "0", "0"]);
 }
 
 /// Names that would end a record, begin one, move a cursor, or turn a line around.
@@ -137,13 +143,13 @@ fn oferchen_rsync_7296_no_path_ends_its_record_or_begins_another() {
     assert_eq!(server.stderr(), "");
     server.finish();
     let records = records(&log);
-    assert_eq!(records.len(), 1 + FORGERIES.len() + 1, "{records:?}");
+    assert_eq!(records.len(), 1 + FORGERIES.len() + 1 + 1, "{records:?}");
     for (record, path) in records[1..].iter().zip(FORGERIES) {
         let names: Vec<_> = record.fields.iter().map(|(name, _)| &**name).collect();
-        assert_eq!(names, ["session", "verb", "path", "reason"], "{record:?}");
+        assert_eq!(names, ["session", "verb", "path", "result", "reason"], "{record:?}");
         assert_eq!(record.field("path"), path.escape_default().to_string());
     }
-    assert!(records.last().unwrap().field("path").ends_with("..."));
+    assert!(records[1 + FORGERIES.len()].field("path").ends_with("..."));
 }
 
 #[test]
@@ -154,10 +160,11 @@ fn the_environment_of_a_client_is_as_harmless_in_the_log() {
     let log = Log::new();
     let launch = log.seen_by(policy.launch());
     let launch = launch.env("SSH_CONNECTION", "1.2.3.4\"\nstart session=0 x 1 2").env("LOGNAME", "a\nFAKE");
-    launch.env("SSH_ORIGINAL_COMMAND", "a\nFAKE ok").start().hello(Caps::NONE).finish();
+    assert_eq!(launch.env("SSH_ORIGINAL_COMMAND", "a\nFAKE ok").start().exit_code(), 126);
     let record = Record::parse(&log.only());
-    assert_eq!(record.event, "start");
+    assert_eq!(record.event, "denied");
     assert!(record.field("peer").starts_with("1.2.3.4\\\"\\nstart"), "{record:?}");
+    assert_eq!(record.field("reason"), "not a bcmr request: a\\nFAKE ok");
 }
 
 #[test]
@@ -193,7 +200,8 @@ fn a_session_that_is_not_served_is_explained_to_the_operator_alone() {
     }
 }
 
-/// A log that nobody reads, or that is gone: records are lost, and sessions are not.
+/// A log that nobody reads, or that is gone: records are lost, and sessions are not. A file is recorded as well
+/// as a refusal, and is never folded.
 #[track_caller]
 fn goes_on(server: &mut Server, requests: usize) {
     let begun = Instant::now();
@@ -215,15 +223,82 @@ fn a_log_that_nobody_reads_holds_nothing_up_and_what_is_lost_is_counted() {
     let policy = Policy::of(&Profile::new(&site));
     let log = Log::new();
     let mut server = log.seen_by(policy.launch()).start().hello(Caps::NONE);
-    goes_on(&mut server, 1000);
+    for _ in 0..1000 {
+        assert_eq!(server.get("f", 0).content, b"inside");
+    }
     // Now someone reads; the next record tells what was lost.
     let held = records(&log);
     assert!(held.len() < 1001, "the socket held everything");
     assert!(server.ask(&Message::Stat { path: "../last" }).is_error());
     server.finish();
-    let last = Record::parse(&log.only());
-    assert_eq!(last.field("path"), "../last");
-    assert_eq!(last.field("lost"), (1001 - held.len()).to_string());
+    let records = records(&log);
+    let lost = (1001 - held.len()).to_string();
+    assert_eq!((records[0].field("path"), records[0].field("lost")), ("../last", &*lost));
+    assert_eq!((&*records[1].event, records[1].field("losses")), ("end", &*lost));
+}
+
+#[test]
+#[ignore = "needs root to see the log: run by tests/run"]
+fn a_flood_of_refusals_is_folded_and_its_number_told() {
+    let site = site();
+    let policy = Policy::of(&Profile::new(&site));
+    let log = Log::new();
+    let mut server = log.seen_by(policy.launch()).start().hello(Caps::NONE);
+    let (mut seen, mut folded, mut all) = (0, 0, Vec::new());
+    for i in 0..10_000 {
+        assert!(server.ask(&Message::Stat { path: &format!("../{i}") }).is_error());
+        // The socket holds few.
+        if i % 5 == 0 {
+            all.extend(records(&log));
+        }
+    }
+    server.finish();
+    all.extend(records(&log));
+    for record in all {
+        seen += u64::from(record.event == "refused");
+        folded +=
+            record.fields.iter().find(|(name, _)| name == "folded").map_or(0, |(_, n)| n.parse().unwrap());
+        assert!(!record.fields.iter().any(|(name, _)| name == "lost"), "{record:?}");
+    }
+    assert_eq!(seen + folded, 10_000);
+    // 20 a second, and no test machine needs a minute.
+    assert!((20..1200).contains(&seen), "{seen}");
+}
+
+#[test]
+#[ignore = "needs root to see the log: run by tests/run"]
+fn under_a_profile_each_file_is_one_record_with_its_bytes_and_its_hash() {
+    let site = site();
+    let policy = Policy::of(&Profile::new(&site));
+    let log = Log::new();
+    let mut server = log.seen_by(policy.launch()).start().hello(Caps::NONE);
+    assert!(server.put("new", b"content", false).ok().is_some());
+    assert_eq!(server.get("f", 2).content, b"side");
+    assert!(server.put("new", b"other", false).is_error());
+    server.finish();
+    let records = records(&log);
+    let events: Vec<_> = records.iter().map(|record| &*record.event).collect();
+    assert_eq!(events, ["start", "publish", "get", "end"], "{records:?}");
+    let file =
+        |i: usize| ["verb", "path", "bytes", "hash", "result"].map(|name| records[i].field(name).to_owned());
+    let hash = |content: &[u8]| blake3::hash(content).to_hex().to_string();
+    assert_eq!(file(1), ["put", "new", "7", &hash(b"content"), "ok"]);
+    assert_eq!(file(2), ["get", "f", "4", &hash(b"side"), "ok"]);
+    assert_eq!((records[3].field("published"), records[3].field("sent")), ("1", "1"));
+}
+
+#[test]
+#[ignore = "needs root to see the log: run by tests/run"]
+fn in_personal_mode_the_log_has_the_session_and_not_its_files() {
+    let site = site();
+    let log = Log::new();
+    let mut server = log.seen_by(Launch::new(site.root())).start().hello(Caps::NONE);
+    assert!(server.put("new", b"content", false).ok().is_some());
+    server.finish();
+    let records = records(&log);
+    let events: Vec<_> = records.iter().map(|record| &*record.event).collect();
+    assert_eq!(events, ["start", "end"], "{records:?}");
+    assert_eq!(records[1].field("published"), "1");
 }
 
 #[test]

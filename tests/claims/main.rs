@@ -10,6 +10,7 @@
 mod attack;
 mod audit;
 mod confinement;
+mod forced;
 mod keys;
 mod landlock;
 mod log;

@@ -103,6 +103,13 @@ impl Launch {
         self
     }
 
+    /// Has an unprivileged server give root's rights away only here, after what was put before it so far.
+    #[must_use]
+    pub fn drops_rights(mut self) -> Self {
+        let Some(uid) = self.uid.take().map(|uid| uid.to_string()) else { return self };
+        self.under(["setpriv", "--reuid", &uid, "--regid", &uid, "--clear-groups", "--"])
+    }
+
     /// Gives the server one non-blocking socket for both streams, where it has two pipes otherwise.
     #[must_use]
     pub const fn on_a_socket(mut self) -> Self {

@@ -21,6 +21,7 @@ pub(super) struct Is {
     pub(super) value: u64,
 }
 
+#[cfg(target_env = "gnu")]
 const fn is(arg: u8, value: u64) -> Is {
     Is { arg, mask: u64::MAX, value }
 }

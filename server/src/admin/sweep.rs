@@ -27,10 +27,7 @@ struct Pending {
 pub(crate) fn sweep(args: SweepArgs, environment: &Environment) -> Exit {
     let account = match identity::assume(args.account.as_deref(), environment) {
         Ok(account) => account,
-        Err(why) => {
-            say(&why);
-            return Exit::Usage;
-        }
+        Err(exit) => return exit,
     };
     let Some(top) = args.dir.or_else(|| account.passwd.map(|passwd| passwd.home)) else {
         say("no directory: name one, or an account that has a home");

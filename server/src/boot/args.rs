@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -26,7 +27,7 @@ pub(crate) enum Command {
 }
 
 /// How to serve.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct ServeArgs {
     /// Serve under this profile of the policy; without it, serve the account's own files
     #[arg(long, value_name = "NAME")]
@@ -34,6 +35,9 @@ pub(crate) struct ServeArgs {
     /// Read the policy from this file, which root must own [default: /etc/bcmr/policy.toml]
     #[arg(long, value_name = "FILE", requires = "profile")]
     pub(crate) policy: Option<PathBuf>,
+    /// Record the session under this name, for telling keys apart; it grants nothing
+    #[arg(long, value_name = "LABEL", requires = "profile", value_parser = label)]
+    pub(crate) label: Option<String>,
     /// Serve the files under this directory [default: the home directory]; a profile has a root of its own
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
@@ -61,11 +65,28 @@ pub(crate) struct SweepArgs {
     pub(crate) dir: Option<PathBuf>,
 }
 
-/// Reads the command line.
+/// Reads a command line, whose first word is the program's name.
 ///
 /// # Errors
 /// clap's, which also stand for help and version; to be printed with their own `print`.
-pub(crate) fn parse() -> Result<Command, clap::Error> {
-    let line = CommandLine::try_parse()?;
+pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, clap::Error> {
+    let line = CommandLine::try_parse_from(words)?;
     Ok(line.command.unwrap_or(Command::Serve(line.serve)))
+}
+
+/// Bytes of a label or of a profile's name, where a client may have written it.
+const PLAIN: usize = 64;
+
+/// Whether a word is `[A-Za-z0-9._-]{1,64}`, which means the same with and without a shell around it.
+pub(crate) fn is_plain(word: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    !word.is_empty() && word.len() <= PLAIN && word.bytes().all(plain)
+}
+
+fn label(text: &str) -> Result<String, String> {
+    if is_plain(text) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("1 to {PLAIN} letters, digits, dots, underscores and hyphens are a label"))
+    }
 }

@@ -1,5 +1,6 @@
 //! The environment, read once. Whoever holds the account may have put anything there.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// What the server takes from its environment.
@@ -13,6 +14,8 @@ pub(crate) struct Environment {
     pub(crate) state_home: Option<PathBuf>,
     /// SSH_CONNECTION, for the audit trail: the client's address and port, then the server's.
     pub(crate) ssh_connection: Option<String>,
+    /// SSH_ORIGINAL_COMMAND: what the client asked sshd to run, where sshd runs something else.
+    pub(crate) original_command: Option<OsString>,
 }
 
 impl Environment {
@@ -24,11 +27,30 @@ impl Environment {
             logname: std::env::var("LOGNAME").ok(),
             state_home: path("XDG_STATE_HOME").filter(|path| path.is_absolute()),
             ssh_connection: std::env::var("SSH_CONNECTION").ok(),
+            original_command: std::env::var_os("SSH_ORIGINAL_COMMAND"),
         }
+    }
+
+    /// The original command, for the audit trail.
+    pub(crate) fn asked_for(&self) -> String {
+        let command = self.original_command.as_deref().unwrap_or_default();
+        format!("not a bcmr request: {}", command.display())
     }
 
     /// The client's address, for the audit trail.
     pub(crate) fn peer(&self) -> &str {
         self.ssh_connection.as_deref().and_then(|text| text.split(' ').next()).unwrap_or("-")
     }
+}
+
+/// The command line, the program's name first.
+#[allow(clippy::disallowed_methods, reason = "this is the one place")]
+pub(crate) fn words() -> Vec<OsString> {
+    std::env::args_os().collect()
+}
+
+/// Where this program is installed; None without /proc.
+#[allow(clippy::disallowed_methods, reason = "this is the one place")]
+pub(crate) fn own_path() -> Option<PathBuf> {
+    std::env::current_exe().ok()
 }

@@ -2,18 +2,14 @@
 
 pub(crate) mod account;
 pub(crate) mod args;
+pub(crate) mod audience;
+pub(crate) mod denial;
+pub(crate) mod drain;
 pub(crate) mod environment;
 pub(crate) mod hygiene;
 pub(crate) mod log;
+pub(crate) mod original;
 pub(crate) mod policy;
 pub(crate) mod root;
+pub(crate) mod shell;
 pub(crate) mod streams;
-
-/// Why nobody is served, for two audiences.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Denial {
-    /// What the client may know. Under a profile it learns even less.
-    pub(crate) told: &'static str,
-    /// What the operator must know.
-    pub(crate) why: String,
-}

@@ -6,12 +6,9 @@ use bcmr_policy::file::{DEFAULT, Unsafe, read_root_owned};
 use bcmr_policy::{Account, PolicyFile, Rules};
 use rustix::io::Errno;
 
-use super::Denial;
 use super::args::ServeArgs;
+use super::denial::Denial;
 use super::environment::Environment;
-
-/// All that a client learns of a policy that does not let it in.
-pub(crate) const REFUSED: &str = "policy refused; ask the administrator";
 
 /// Reads and parses a policy file.
 ///
@@ -27,7 +24,7 @@ pub(crate) fn load(path: &Path) -> Result<PolicyFile, String> {
 /// # Errors
 /// [`Denial`].
 pub(crate) fn rules(args: ServeArgs, account: &Account, environment: &Environment) -> Result<Rules, Denial> {
-    let refused = |why: String| Denial { told: REFUSED, why };
+    let refused = Denial::policy;
     let Some(profile) = args.profile else {
         personal_mode_is_allowed().map_err(refused)?;
         return personal(args.root, environment);
@@ -56,7 +53,7 @@ fn personal(root: Option<PathBuf>, environment: &Environment) -> Result<Rules, D
     let home = environment.home.as_deref();
     let no_root = || {
         let why = "no root: give --root DIR, or set HOME".to_owned();
-        Denial { told: "the server has no root to serve", why }
+        Denial::new("the server has no root to serve", why)
     };
     let root = root.or_else(|| home.map(Path::to_owned)).ok_or_else(no_root)?;
     let state_home = environment.state_home.clone().or_else(|| home.map(|home| home.join(".local/state")));

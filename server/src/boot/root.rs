@@ -3,11 +3,11 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use bcmr_policy::{Fence, Rules, View};
+use bcmr_policy::{Account, Fence, Rules, View};
 use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat, readlinkat};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::Denial;
+use super::denial::Denial;
 
 /// An opened root, what is closed in it, and the fence around it.
 pub(crate) struct Root {
@@ -15,6 +15,25 @@ pub(crate) struct Root {
     /// The state directory, where there is one.
     pub(crate) state: Option<OwnedFd>,
     pub(crate) fence: Fence,
+}
+
+/// The home directory of the account, where what a login shell and ssh read at their start is guarded.
+pub(crate) enum Home {
+    /// Personal mode: whoever asks may write there by other ways.
+    Unguarded,
+    /// passwd does not know the account.
+    Unknown,
+    At(PathBuf),
+}
+
+impl Home {
+    pub(crate) fn of(account: &Account, personal: bool) -> Self {
+        match &account.passwd {
+            _ if personal => Self::Unguarded,
+            Some(passwd) => Self::At(passwd.home.clone()),
+            None => Self::Unknown,
+        }
+    }
 }
 
 /// A directory that was opened by its path.
@@ -31,10 +50,10 @@ struct Opened {
 ///
 /// # Errors
 /// [`Denial`].
-pub(crate) fn open(rules: &Rules) -> Result<Root, Denial> {
-    let failed = |why: String| Denial {
-        told: "the server's root cannot be opened",
-        why: format!("the root {}: {why}", rules.root.display()),
+pub(crate) fn open(rules: &Rules, home: &Home) -> Result<Root, Denial> {
+    let failed = |why: String| {
+        let why = format!("the root {}: {why}", rules.root.display());
+        Denial::new("the server's root cannot be opened", why)
     };
     let root = open_dir(&rules.root).map_err(|e| failed(e.to_string()))?;
     if rules.root_owner.is_some_and(|uid| uid != root.stat.st_uid) {
@@ -59,6 +78,20 @@ pub(crate) fn open(rules: &Rules) -> Result<Root, Denial> {
     for state in &state_spellings {
         for root in &root_spellings {
             fence = fence.closing(root, state);
+        }
+    }
+    let home_spellings = match home {
+        Home::Unguarded => Vec::new(),
+        // It may be the root.
+        Home::Unknown => root_spellings.clone(),
+        Home::At(path) => match open_dir(path) {
+            Ok(home) => spellings(&home),
+            Err(_) => absent_spellings(path),
+        },
+    };
+    for home in &home_spellings {
+        for root in &root_spellings {
+            fence = fence.guarding(root, home);
         }
     }
     Ok(Root { dir: root.dir, state: state.map(|state| state.dir), fence })

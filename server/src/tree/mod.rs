@@ -132,6 +132,12 @@ impl Tree {
         Ok(self.resolve(path.clone(), &mut Links::default())?.1)
     }
 
+    /// The same for something that is going to be written: a link may lead to where its own path did not.
+    pub(crate) fn place_to_write(&self, path: &RootedPath) -> Result<Place, Failure> {
+        let (plain, place) = self.resolve(path.clone(), &mut Links::default())?;
+        if self.fence.guards(&plain) { Err(Refusal::DotFile.into()) } else { Ok(place) }
+    }
+
     /// The same, and the path that leads there without a symbolic link on the way.
     fn resolve(&self, mut path: RootedPath, links: &mut Links) -> Result<(RootedPath, Place), Failure> {
         loop {

@@ -58,7 +58,7 @@ impl LivePut {
         if offset > size {
             return Err(Failure::OffsetPastSize { offset, size });
         }
-        let place = tree.place(permit.path())?;
+        let place = tree.place_to_write(permit.path())?;
         let kept = match &place {
             Place::Entry(entry) => {
                 may_replace(entry, overwrite)?;
