@@ -9,8 +9,10 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// Everything asked for was answered.
     Done = 0,
-    /// A question of the public client is answered with no.
+    /// A question of the public client is answered with no; the doctor found something degraded.
     No = 1,
+    /// The doctor found that something is not served.
+    Refuses = 2,
     /// The command line is wrong.
     Usage = 64,
     /// A bug of ours; nothing half-done was published.

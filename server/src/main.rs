@@ -54,6 +54,8 @@ fn main() -> ExitCode {
     match boot::args::parse(words) {
         Ok(Command::Serve(args)) => serve(Ok(args), &environment).into(),
         Ok(Command::Check(args)) => admin::check::check(args, &environment).into(),
+        Ok(Command::Doctor(args)) => admin::doctor::doctor(&args, &environment).into(),
+        Ok(Command::Sessions(args)) => admin::sessions::sessions(&args).into(),
         Ok(Command::Sweep(args)) => admin::sweep::sweep(args, &environment).into(),
         Err(usage) => {
             let _ = usage.print();

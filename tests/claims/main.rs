@@ -10,6 +10,7 @@
 mod attack;
 mod audit;
 mod confinement;
+mod doctor;
 mod forced;
 mod keys;
 mod landlock;

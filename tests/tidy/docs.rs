@@ -63,9 +63,23 @@ fn options_in_the_readme_are_options_of_the_programs() {
         let output = Command::new(program).args(args).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    let known = help(bcmr_tests::binaries::client(), &["copy", "--help"])
-        + &help(bcmr_tests::binaries::client(), &["--help"])
-        + &help(bcmr_tests::binaries::server(), &["--help"]);
+    // Every subcommand's own options, as the programs list their subcommands.
+    let known: String = [bcmr_tests::binaries::client(), bcmr_tests::binaries::server()]
+        .into_iter()
+        .flat_map(|program| {
+            let top = help(program.clone(), &["--help"]);
+            let commands =
+                top.split("Commands:").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap_or("");
+            let names: Vec<_> = commands
+                .lines()
+                .filter_map(|line| line.split_whitespace().next())
+                .map(str::to_owned)
+                .collect();
+            assert!(!names.is_empty(), "{top}");
+            let subs = names.into_iter().map(move |name| help(program.clone(), &[&name, "--help"]));
+            std::iter::once(top).chain(subs)
+        })
+        .collect();
     let readme = read("README.md");
     let mut places = Vec::new();
     for block in readme.split("```sh").skip(1).filter_map(|rest| rest.split("```").next()) {

@@ -22,6 +22,10 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// Check the policy file, and show what its profiles are for an account
     Check(CheckArgs),
+    /// Tell whether this host can serve, and how well: exit code 0 fully, 1 with less, 2 not
+    Doctor(DoctorArgs),
+    /// Show the sessions that live on this host
+    Sessions(SessionsArgs),
     /// Clear away what killed sessions left below a directory
     Sweep(SweepArgs),
 }
@@ -52,6 +56,25 @@ pub(crate) struct CheckArgs {
     /// The account [default: the one that asks]
     #[arg(long, value_name = "NAME")]
     pub(crate) account: Option<String>,
+}
+
+/// What to look at.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Look at what this account is served; only root may
+    #[arg(long, value_name = "NAME")]
+    pub(crate) account: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How to show the sessions.
+#[derive(Debug, Args)]
+pub(crate) struct SessionsArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What to sweep.

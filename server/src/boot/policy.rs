@@ -36,16 +36,23 @@ pub(crate) fn rules(args: ServeArgs, account: &Account, environment: &Environmen
 }
 
 fn personal_mode_is_allowed() -> Result<(), String> {
+    match of_the_host()? {
+        Some(policy) if !policy.personal => Err(format!("{DEFAULT}: personal mode is off on this host")),
+        // Without a policy people serve their own files.
+        _ => Ok(()),
+    }
+}
+
+/// The policy of this host, where there is one.
+///
+/// # Errors
+/// The operator's text.
+pub(crate) fn of_the_host() -> Result<Option<PolicyFile>, String> {
     let default = Path::new(DEFAULT);
     match read_root_owned(default) {
-        // No policy on this host: people serve their own files.
-        Err(Unsafe::Io(_, Errno::NOENT | Errno::NOTDIR)) => Ok(()),
+        Err(Unsafe::Io(_, Errno::NOENT | Errno::NOTDIR)) => Ok(None),
         Err(not_believed) => Err(not_believed.to_string()),
-        Ok(text) => match PolicyFile::parse(&text, default) {
-            Ok(policy) if policy.personal => Ok(()),
-            Ok(_) => Err(format!("{DEFAULT}: personal mode is off on this host")),
-            Err(mistake) => Err(mistake.to_string()),
-        },
+        Ok(text) => PolicyFile::parse(&text, default).map(Some).map_err(|e| e.to_string()),
     }
 }
 
