@@ -17,6 +17,9 @@ pub enum PublishError {
     /// The file system has no call that publishes a name without risk to one that exists.
     #[error("the file system can publish a new name only by overwriting; nothing was published")]
     NoAtomicPublish,
+    /// The reserved name of the stage is gone, stands for another file, or is not its only name.
+    #[error("someone moved, removed or linked the file while it was being received; nothing was published")]
+    StageLost,
     /// A call failed: what was being done, and why.
     #[error("{doing}: {errno}")]
     Io {

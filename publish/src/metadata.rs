@@ -5,7 +5,7 @@
 //! attributes and, where the account may set it, its group. Set-id bits and privileged attributes
 //! (`security.*`, `trusted.*`) are never carried over.
 
-use std::ffi::{CStr, OsStr};
+use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::buffer::spare_capacity;
@@ -27,15 +27,13 @@ const XATTR_MAX: usize = 65_536;
 /// Permission bits that may be carried over: not set-user-id, set-group-id, sticky.
 const CARRIED: u32 = 0o777;
 
-/// Gives the stage the attributes of a new file, or those of the `target` that it will replace.
-pub(crate) fn settle(
-    stage: &Stage,
-    name: &OsStr,
-    target: Option<&Stat>,
-    mode: Option<u32>,
-) -> Result<(), PublishError> {
-    match (target, mode) {
-        (Some(_), _) => inherit(stage, &open_target(stage, name)?),
+/// Gives the stage the attributes of a new file, or those of the file `standing` under its name, which it will
+/// replace.
+pub(crate) fn settle(stage: &Stage, standing: Option<&Stat>) -> Result<(), PublishError> {
+    // A file that was there when the stage was begun, and is not any more, has left its permission bits.
+    let mode = stage.target.how.mode.or(stage.target.closed_as);
+    match (standing, mode) {
+        (Some(_), _) => inherit(stage, &open_target(stage)?),
         (None, Some(mode)) => chmod(stage, mode).map_err(PublishError::io("setting the mode")),
         (None, None) => Ok(()),
     }
@@ -43,11 +41,11 @@ pub(crate) fn settle(
 
 /// Opens the file under `name` so that its attributes can be read through a descriptor: the path forms would
 /// have to be let through the sandbox, where Landlock does not hold them to the root.
-fn open_target(stage: &Stage, name: &OsStr) -> Result<OwnedFd, PublishError> {
+fn open_target(stage: &Stage) -> Result<OwnedFd, PublishError> {
     let io = PublishError::io("opening the file to replace");
     let open = |access: OFlags| {
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        retry_on_intr(|| openat(&stage.dir, name, flags, Mode::empty()))
+        retry_on_intr(|| openat(&stage.target.dir, &*stage.target.name, flags, Mode::empty()))
     };
     // A file that may be written but not read, or a profile that reads nothing, still has its attributes.
     let target = open(OFlags::RDONLY).or_else(|_| open(OFlags::WRONLY)).map_err(&io)?;
@@ -68,7 +66,12 @@ fn inherit(stage: &Stage, target: &OwnedFd) -> Result<(), PublishError> {
             Err(errno) => return Err(io(errno)),
         }
     }
-    match get(target, ACL).map_err(&io)? {
+    // A file system without lists says so here.
+    let acl = match get(target, ACL) {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => None,
+        acl => acl.map_err(&io)?,
+    };
+    match acl {
         Some(acl) => set(stage, ACL, &acl).map_err(&io)?,
         // The stage may have inherited one from the directory.
         None => match retry_on_intr(|| fremovexattr(&stage.file, ACL)) {
@@ -114,7 +117,7 @@ fn get(file: &OwnedFd, name: &str) -> Result<Option<Vec<u8>>, Errno> {
     }
     match read {
         Ok(_) => Ok(Some(value)),
-        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(None),
+        Err(Errno::NODATA) => Ok(None),
         Err(errno) => Err(errno),
     }
 }

@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::fs::{
-    AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, flock, fstat, fstatfs, fsync, linkat,
-    openat, renameat, renameat_with, statat, unlinkat,
+    AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, fdatasync, flock, fstat, fstatfs,
+    fsync, linkat, openat, renameat, renameat_with, statat, unlinkat,
 };
 use rustix::io::{Errno, retry_on_intr};
 
@@ -17,7 +17,7 @@ use crate::ladder::{
 };
 use crate::metadata;
 use crate::name;
-use crate::stage::Stage;
+use crate::stage::{Stage, Target};
 use crate::sweep::sweep_dir;
 
 /// `f_type` of btrfs, where a link is durable only after another flush of the file (statfs(2)).
@@ -45,57 +45,77 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Opens a stage for a file in `dir`, whose handle may be one with O_PATH. The first time in a directory,
-    /// the dead stages in it are swept.
+    /// Opens a stage for a file that is to become `name` in `dir`, whose handle may be one with O_PATH. The
+    /// first time in a directory, the dead stages in it are swept.
     ///
     /// # Errors
     /// [`PublishError::Io`].
-    pub fn begin(&mut self, dir: impl Into<Arc<OwnedFd>>) -> Result<Stage, PublishError> {
+    pub fn begin(
+        &mut self,
+        dir: impl Into<Arc<OwnedFd>>,
+        name: &OsStr,
+        how: How,
+    ) -> Result<Stage, PublishError> {
         let dir = dir.into();
         let stat = fstat(&dir).map_err(PublishError::io("looking at the directory"))?;
         self.sweep_once(dir.as_fd(), &stat);
         let device = stat.st_dev;
-        let rungs = match self.rungs.get(&device) {
+        let mut rungs = match self.rungs.get(&device) {
             Some(known) => *known,
             None => probe(dir.as_fd())?,
         };
-        let (file, reserved) = match rungs.staging {
-            Staging::Unnamed(_) => {
-                let file = Stage::open_unnamed(dir.as_fd()).map_err(PublishError::io("creating a stage"))?;
-                (file, None)
-            }
-            Staging::Named => {
-                let (file, reserved) = Stage::open_named(dir.as_fd())?;
+        let known = rungs;
+        let unnamed = match rungs.staging {
+            Staging::Named => None,
+            Staging::Unnamed(_) => match Stage::open_unnamed(dir.as_fd()) {
+                // File systems made of others, such as overlays, may bear it in one directory and not in the next.
+                Err(errno) if lacks_tmpfile(errno) => None,
+                file => Some(file.map_err(PublishError::io("creating a stage"))?),
+            },
+        };
+        let closed_as = if unnamed.is_some() { None } else { mode_to_come(dir.as_fd(), name, how)? };
+        let (file, reserved) = match unnamed {
+            Some(file) => (file, None),
+            None => {
+                rungs.staging = Staging::Named;
+                let (file, reserved) = Stage::open_named(dir.as_fd(), closed_as.is_some())?;
                 (file, Some(reserved))
             }
         };
         // Only now: in a directory that is being removed O_TMPFILE fails as if it were not known.
-        self.rungs.insert(device, rungs);
-        Ok(Stage::new(dir, device, file, rungs, reserved))
+        self.rungs.insert(device, known);
+        let target = Target { dir, device, name: name.to_owned(), how, closed_as };
+        Ok(Stage::new(target, file, rungs, reserved))
     }
 
-    /// Makes a stage visible as `name` in its directory, whole, at once.
+    /// Makes a stage visible under its name, whole, at once.
     ///
     /// # Errors
     /// [`PublishError`]; after all but [`PublishError::NotDurable`] the name holds what it held before.
-    pub fn publish(&mut self, mut stage: Stage, name: &OsStr, how: How) -> Result<(), PublishError> {
+    pub fn publish(&mut self, mut stage: Stage) -> Result<(), PublishError> {
+        let how = stage.target.how;
         stage.settle_length()?;
+        if !how.sync {
+            stage.ask_for_late_errors()?;
+        }
         // Two rounds: a name that was free may be taken when it comes to the link, and may then be replaced.
         let mut published = Err(PublishError::Taken);
         for _ in 0..2 {
+            let Target { dir, name, .. } = &stage.target;
             // Where nothing is to be replaced the call that publishes finds out by itself whether the name is free.
-            let target = if how.overwrite { look(stage.dir.as_fd(), name, true)? } else { None };
-            metadata::settle(&stage, name, target.as_ref(), how.mode)?;
+            let standing = if how.overwrite { look(dir.as_fd(), name, true)? } else { None };
+            metadata::settle(&stage, standing.as_ref())?;
             if how.sync {
-                retry_on_intr(|| fsync(&stage.file)).map_err(PublishError::io("flushing to disk"))?;
+                flush(stage.file.as_fd()).map_err(PublishError::io("flushing to disk"))?;
             }
-            published = match target {
-                Some(_) => replace(&mut stage, name),
-                None => self.publish_new(&mut stage, name),
+            stage.check_reserved()?;
+            published = match standing {
+                Some(_) => replace(&mut stage),
+                None => self.publish_new(&mut stage),
             };
             // Whoever may overwrite can do without a call that never does.
             if how.overwrite && published == Err(PublishError::NoAtomicPublish) {
-                published = replace(&mut stage, name);
+                published = replace(&mut stage);
             }
             if !(how.overwrite && published == Err(PublishError::Taken)) {
                 break;
@@ -103,7 +123,7 @@ impl Publisher {
         }
         if !how.overwrite && published == Err(PublishError::Taken) {
             // By what, is worth saying.
-            look(stage.dir.as_fd(), name, false)?;
+            look(stage.target.dir.as_fd(), &stage.target.name, false)?;
         }
         published?;
         if how.sync { make_durable(&stage).map_err(PublishError::NotDurable) } else { Ok(()) }
@@ -118,34 +138,36 @@ impl Publisher {
         }
     }
 
-    fn publish_new(&mut self, stage: &mut Stage, name: &OsStr) -> Result<(), PublishError> {
+    fn publish_new(&mut self, stage: &mut Stage) -> Result<(), PublishError> {
         if let (Staging::Unnamed(linking), None) = (stage.rungs.staging, &stage.reserved) {
-            return link_unnamed(linking, stage.file.as_fd(), stage.dir.as_fd(), name).map_err(naming);
+            let Target { dir, name, .. } = &stage.target;
+            return link_unnamed(linking, stage.file.as_fd(), dir.as_fd(), name).map_err(naming);
         }
         let Some(reserved) = stage.reserved.take() else { return Err(naming(Errno::NOENT)) };
-        let published = self.rename_new(stage, &reserved, name);
+        let published = self.rename_new(stage, &reserved);
         if published.is_err() {
             stage.reserved = Some(reserved);
         }
         published
     }
 
-    /// Moves a named stage to `name`, where nothing may stand.
-    fn rename_new(&mut self, stage: &mut Stage, reserved: &str, name: &OsStr) -> Result<(), PublishError> {
-        let dir = stage.dir.as_fd();
+    /// Moves a named stage to its name, where nothing may stand.
+    fn rename_new(&mut self, stage: &mut Stage, reserved: &str) -> Result<(), PublishError> {
+        let Target { dir, device, name, .. } = &stage.target;
         if stage.rungs.no_clobber == NoClobber::Rename {
-            let renamed = retry_on_intr(|| renameat_with(dir, reserved, dir, name, RenameFlags::NOREPLACE));
+            let renamed =
+                retry_on_intr(|| renameat_with(dir, reserved, dir, &**name, RenameFlags::NOREPLACE));
             match renamed {
                 Err(errno) if lacks_noreplace(errno) => {
                     stage.rungs.no_clobber = NoClobber::Link;
-                    if let Some(known) = self.rungs.get_mut(&stage.device) {
+                    if let Some(known) = self.rungs.get_mut(device) {
                         known.no_clobber = NoClobber::Link;
                     }
                 }
                 renamed => return renamed.map_err(naming),
             }
         }
-        match retry_on_intr(|| linkat(dir, reserved, dir, name, AtFlags::empty())) {
+        match retry_on_intr(|| linkat(dir, reserved, dir, &**name, AtFlags::empty())) {
             Err(errno) if lacks_links(errno) => Err(PublishError::NoAtomicPublish),
             linked => {
                 linked.map_err(naming)?;
@@ -175,18 +197,24 @@ pub fn look(dir: BorrowedFd<'_>, name: &OsStr, overwrite: bool) -> Result<Option
     }
 }
 
-/// Puts the stage in the place of the file under `name`.
-fn replace(stage: &mut Stage, name: &OsStr) -> Result<(), PublishError> {
+/// The permission bits that a file will get whatever its directory gives; None where it gets those.
+fn mode_to_come(dir: BorrowedFd<'_>, name: &OsStr, how: How) -> Result<Option<u32>, PublishError> {
+    let standing = if how.overwrite { look(dir, name, true)? } else { None };
+    Ok(standing.map(|standing| standing.st_mode).or(how.mode))
+}
+
+/// Puts the stage in the place of the file under its name.
+fn replace(stage: &mut Stage) -> Result<(), PublishError> {
+    let Target { dir, name, .. } = &stage.target;
     if let (Staging::Unnamed(linking), None) = (stage.rungs.staging, &stage.reserved) {
         // Locked first, so that no sweep takes the name between the two calls for a dead stage's.
         let _ = retry_on_intr(|| flock(&stage.file, FlockOperation::NonBlockingLockExclusive));
         let reserved = name::random().map_err(naming)?;
-        link_unnamed(linking, stage.file.as_fd(), stage.dir.as_fd(), OsStr::new(&reserved))
-            .map_err(naming)?;
+        link_unnamed(linking, stage.file.as_fd(), dir.as_fd(), OsStr::new(&reserved)).map_err(naming)?;
         stage.reserved = Some(reserved);
     }
     let Some(reserved) = stage.reserved.as_deref() else { return Err(naming(Errno::NOENT)) };
-    retry_on_intr(|| renameat(&stage.dir, reserved, &stage.dir, name)).map_err(naming)?;
+    retry_on_intr(|| renameat(dir, reserved, dir, &**name)).map_err(naming)?;
     stage.reserved = None;
     Ok(())
 }
@@ -228,16 +256,26 @@ fn trial_link(dir: BorrowedFd<'_>, file: BorrowedFd<'_>) -> Result<Option<Linkin
 /// Flushes what publishing changed.
 fn make_durable(stage: &Stage) -> Result<(), Errno> {
     if stage.rungs.flush_after_link {
-        retry_on_intr(|| fsync(&stage.file))?;
+        flush(stage.file.as_fd())?;
     }
-    sync_dir(stage.dir.as_fd())
+    sync_dir(stage.target.dir.as_fd())
+}
+
+/// Flushes a file or directory to disk, by the call that file system, kernel and filters let through.
+fn flush(file: BorrowedFd<'_>) -> Result<(), Errno> {
+    match retry_on_intr(|| fsync(file)) {
+        Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM) => {
+            retry_on_intr(|| fdatasync(file))
+        }
+        flushed => flushed,
+    }
 }
 
 /// Flushes a directory, whose handle may be one with O_PATH, which cannot be flushed itself.
 pub(crate) fn sync_dir(dir: BorrowedFd<'_>) -> Result<(), Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let readable = retry_on_intr(|| openat(dir, ".", flags, Mode::empty()))?;
-    retry_on_intr(|| fsync(&readable))
+    flush(readable.as_fd())
 }
 
 fn naming(errno: Errno) -> PublishError {

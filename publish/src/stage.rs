@@ -1,17 +1,18 @@
 //! A file that is being received: written front to back, holes left holes.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::fs::{
     AtFlags, FileType, FlockOperation, Mode, OFlags, flock, fstat, ftruncate, openat, statat, unlinkat,
 };
-use rustix::io::{Errno, pwrite, retry_on_intr};
+use rustix::io::{Errno, fcntl_dupfd_cloexec, pwrite, retry_on_intr};
 
 use crate::error::PublishError;
 use crate::ladder::{Rungs, Staging};
 use crate::name;
+use crate::publisher::How;
 
 /// Bytes of a run of zeros that is left out of the stage: a page, below which file systems keep no holes.
 const HOLE: usize = 4096;
@@ -20,12 +21,23 @@ const HOLE: usize = 4096;
 /// a try fail, and that one may keep at it.
 const TRIES: usize = 8;
 
-/// A file that nobody sees under its name yet. Dropping it removes it.
+/// What a stage is to become, and where.
 #[derive(Debug)]
-pub struct Stage {
+pub(crate) struct Target {
     /// Shared, because files often come into the same directory one after another.
     pub(crate) dir: Arc<OwnedFd>,
     pub(crate) device: u64,
+    pub(crate) name: OsString,
+    pub(crate) how: How,
+    /// The permission bits that the file was to get when it was begun, where its stage has a name and is
+    /// closed to others until then.
+    pub(crate) closed_as: Option<u32>,
+}
+
+/// A file that nobody sees under its name yet. Dropping it removes it.
+#[derive(Debug)]
+pub struct Stage {
+    pub(crate) target: Target,
     pub(crate) file: OwnedFd,
     pub(crate) rungs: Rungs,
     /// The reserved name that stands for the file now, if any.
@@ -43,13 +55,15 @@ impl Stage {
         retry_on_intr(|| openat(dir, ".", flags, Mode::from_raw_mode(0o666)))
     }
 
-    /// Creates, locks and checks a file under a reserved name in `dir`.
-    pub(crate) fn open_named(dir: BorrowedFd<'_>) -> Result<(OwnedFd, String), PublishError> {
+    /// Creates, locks and checks a file under a reserved name in `dir`. One that is `closed` can be opened by
+    /// this account alone: what is to replace a private file must not be readable while it is received.
+    pub(crate) fn open_named(dir: BorrowedFd<'_>, closed: bool) -> Result<(OwnedFd, String), PublishError> {
         let io = PublishError::io("creating a stage");
+        let mode = Mode::from_raw_mode(if closed { 0o600 } else { 0o666 });
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         for _ in 0..TRIES {
             let reserved = name::random().map_err(&io)?;
-            let file = match retry_on_intr(|| openat(dir, &*reserved, flags, Mode::from_raw_mode(0o666))) {
+            let file = match retry_on_intr(|| openat(dir, &*reserved, flags, mode)) {
                 Err(Errno::EXIST) => continue,
                 file => file.map_err(&io)?,
             };
@@ -60,21 +74,20 @@ impl Stage {
                 // A sweep was quicker, and takes the name away.
                 continue;
             }
-            if is_still(dir, &reserved, file.as_fd()).map_err(&io)? {
-                return Ok((file, reserved));
+            match is_still(dir, &reserved, file.as_fd()) {
+                Ok(true) => return Ok((file, reserved)),
+                Ok(false) => {}
+                Err(errno) => {
+                    let _ = retry_on_intr(|| unlinkat(dir, &*reserved, AtFlags::empty()));
+                    return Err(io(errno));
+                }
             }
         }
         Err(io(Errno::AGAIN))
     }
 
-    pub(crate) const fn new(
-        dir: Arc<OwnedFd>,
-        device: u64,
-        file: OwnedFd,
-        rungs: Rungs,
-        reserved: Option<String>,
-    ) -> Self {
-        Self { dir, device, file, rungs, reserved, position: 0, ends_in_hole: false }
+    pub(crate) const fn new(target: Target, file: OwnedFd, rungs: Rungs, reserved: Option<String>) -> Self {
+        Self { target, file, rungs, reserved, position: 0, ends_in_hole: false }
     }
 
     /// Bytes that the stage holds so far, holes included.
@@ -158,12 +171,36 @@ impl Stage {
         Ok(())
     }
 
-    /// Takes the reserved name away, if the file has one.
-    pub(crate) fn remove_reserved(&mut self) {
-        if let Some(reserved) = self.reserved.take() {
-            // Where even this fails the next sweep finds the name; there is no one to tell.
-            let _ = retry_on_intr(|| unlinkat(&self.dir, &*reserved, AtFlags::empty()));
+    /// Has errors reported that a file system keeps for close(2): those that store elsewhere (NFS, SMB, FUSE)
+    /// may learn only then that the disk is full or the quota used up.
+    pub(crate) fn ask_for_late_errors(&self) -> Result<(), PublishError> {
+        let again = || {
+            let twin = fcntl_dupfd_cloexec(&self.file, 0)?;
+            nix::unistd::close(twin).map_err(|errno| Errno::from_raw_os_error(errno as i32))
+        };
+        retry_on_intr(again).map_err(PublishError::io("storing what was written"))
+    }
+
+    /// Checks that the reserved name, if the file has one, still stands for it: what is published by that name
+    /// must be what was received.
+    pub(crate) fn check_reserved(&self) -> Result<(), PublishError> {
+        let Some(reserved) = &self.reserved else { return Ok(()) };
+        match is_still(self.target.dir.as_fd(), reserved, self.file.as_fd()) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(PublishError::StageLost),
+            Err(errno) => Err(PublishError::io("looking at the stage")(errno)),
         }
+    }
+
+    /// Takes the reserved name away, if the file has one and nobody has put another file there.
+    fn remove_reserved(&mut self) {
+        let Some(reserved) = self.reserved.take() else { return };
+        let dir = self.target.dir.as_fd();
+        if is_called(dir, &reserved, self.file.as_fd()) == Ok(false) {
+            return;
+        }
+        // Where even this fails the next sweep finds the name; there is no one to tell.
+        let _ = retry_on_intr(|| unlinkat(dir, &*reserved, AtFlags::empty()));
     }
 }
 
@@ -176,13 +213,17 @@ impl Drop for Stage {
 /// Whether `name` in `dir` is still the very file that is open, with no other name.
 fn is_still(dir: BorrowedFd<'_>, name: &str, file: BorrowedFd<'_>) -> Result<bool, Errno> {
     let open = fstat(file)?;
-    let there = match statat(dir, OsStr::new(name), AtFlags::SYMLINK_NOFOLLOW) {
-        Err(Errno::NOENT) => return Ok(false),
-        there => there?,
-    };
-    Ok((open.st_dev, open.st_ino) == (there.st_dev, there.st_ino)
-        && open.st_nlink == 1
-        && FileType::from_raw_mode(open.st_mode) == FileType::RegularFile)
+    let regular = FileType::from_raw_mode(open.st_mode) == FileType::RegularFile;
+    Ok(regular && open.st_nlink == 1 && is_called(dir, name, file)?)
+}
+
+/// Whether `name` in `dir` stands for the file that is open.
+fn is_called(dir: BorrowedFd<'_>, name: &str, file: BorrowedFd<'_>) -> Result<bool, Errno> {
+    let open = fstat(file)?;
+    match retry_on_intr(|| statat(dir, OsStr::new(name), AtFlags::SYMLINK_NOFOLLOW)) {
+        Err(Errno::NOENT) => Ok(false),
+        there => there.map(|there| (open.st_dev, open.st_ino) == (there.st_dev, there.st_ino)),
+    }
 }
 
 /// Bytes of zeros at the front that may become a hole: whole pages, or all of `bytes`.

@@ -1,12 +1,12 @@
 //! Clearing away what a killed session left: stages under reserved names that nobody holds any more.
 
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, ftruncate, openat, statat,
-    unlinkat,
+    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat, fchmod, flock, fstat, ftruncate, openat,
+    statat, unlinkat,
 };
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::geteuid;
@@ -64,13 +64,13 @@ fn clear(dir: BorrowedFd<'_>, name: &OsStr) -> Result<Fate, Errno> {
     if !may_be_ours(&look()?) {
         return Ok(Fate::Left);
     }
-    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = retry_on_intr(|| openat(dir, name, flags, Mode::empty()))?;
+    // A stage that was killed right before it was published may have the mode of the file that it was going to
+    // replace, which may be read-only.
+    let file = open(dir, name, OFlags::WRONLY).or_else(|_| open(dir, name, OFlags::RDONLY))?;
     retry_on_intr(|| flock(&file, FlockOperation::NonBlockingLockExclusive))?;
     // Looked at again through the handle and by name, now that no session can begin to use it.
-    let open = fstat(file.as_fd())?;
-    let there = look()?;
-    if !may_be_ours(&open) || (open.st_dev, open.st_ino) != (there.st_dev, there.st_ino) {
+    let stat = fstat(&file)?;
+    if !may_be_ours(&stat) || !is_same(&stat, &look()?) {
         return Ok(Fate::Left);
     }
     if !others_exchange_names(dir)? {
@@ -78,11 +78,33 @@ fn clear(dir: BorrowedFd<'_>, name: &OsStr) -> Result<Fate, Errno> {
         return Ok(Fate::Removed);
     }
     // Someone else could put another file under the name right before it is unlinked.
-    if open.st_nlink == 1 && open.st_size > 0 {
-        retry_on_intr(|| ftruncate(&file, 0))?;
+    if stat.st_nlink == 1 && stat.st_size > 0 {
+        empty(dir, name, &file, &stat)?;
         return Ok(Fate::Emptied);
     }
     Ok(Fate::Left)
+}
+
+fn open(dir: BorrowedFd<'_>, name: &OsStr, access: OFlags) -> Result<OwnedFd, Errno> {
+    let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    retry_on_intr(|| openat(dir, name, flags, Mode::empty()))
+}
+
+/// Empties a file that is open, for reading only perhaps.
+fn empty(dir: BorrowedFd<'_>, name: &OsStr, file: &OwnedFd, stat: &Stat) -> Result<(), Errno> {
+    let refused = match retry_on_intr(|| ftruncate(file, 0)) {
+        // EINVAL and EBADF both stand for a handle that cannot write (ftruncate(2)).
+        Err(errno @ (Errno::INVAL | Errno::BADF)) => errno,
+        emptied => return emptied,
+    };
+    retry_on_intr(|| fchmod(file, Mode::from_raw_mode(0o600)))?;
+    let writable = open(dir, name, OFlags::WRONLY)?;
+    // The name may stand for another file by now.
+    if is_same(stat, &fstat(&writable)?) { retry_on_intr(|| ftruncate(&writable, 0)) } else { Err(refused) }
+}
+
+fn is_same(a: &Stat, b: &Stat) -> bool {
+    (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
 }
 
 fn may_be_ours(stat: &Stat) -> bool {

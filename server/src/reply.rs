@@ -69,6 +69,7 @@ fn cause(errno: Errno) -> &'static str {
         Errno::MFILE | Errno::NFILE | Errno::NOMEM => {
             "the server is short of descriptors or memory, try again"
         }
+        Errno::OPNOTSUPP => "the server's file system does not support it",
         Errno::TXTBSY => "is being executed",
         _ => "the server could not do it; its log says why",
     }

@@ -7,7 +7,7 @@ use bcmr_tests::content::{hex, noise};
 use bcmr_tests::{Launch, Site};
 use bcmr_wire::{Caps, Message};
 
-use crate::rungs::KINDS;
+use bcmr_tests::rungs::KINDS;
 
 /// An error as the system gives it, and the words for it.
 const CAUSES: [(&str, &str); 5] = [

@@ -13,7 +13,7 @@ use bcmr_tests::disk::snapshot;
 use bcmr_tests::{Launch, Reply, Server, Site};
 use bcmr_wire::{Caps, Message};
 
-use crate::mounts::{mounted, seen_by};
+use bcmr_tests::mounts::{mounted, seen_by};
 
 /// What a file system may lack.
 #[derive(Clone, Copy)]

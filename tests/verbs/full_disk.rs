@@ -6,8 +6,8 @@ use bcmr_tests::Site;
 use bcmr_tests::content::{hex, noise};
 use bcmr_wire::Message;
 
-use crate::mounts::{mounted, tree};
-use crate::rungs::KINDS;
+use bcmr_tests::mounts::{mounted, tree};
+use bcmr_tests::rungs::KINDS;
 
 #[test]
 #[ignore = "needs root to mount a small file system: run by tests/run"]

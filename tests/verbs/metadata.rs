@@ -9,7 +9,7 @@ use bcmr_wire::{Caps, Message};
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 use rustix::io::Errno;
 
-use crate::rungs::KINDS;
+use bcmr_tests::rungs::KINDS;
 
 fn mode(path: &Path) -> u32 {
     path.metadata().unwrap().permissions().mode() & 0o7777

@@ -10,7 +10,7 @@ use bcmr_tests::content::{hex, noise};
 use bcmr_tests::{Launch, Reply, Server, Site};
 use bcmr_wire::{Caps, Message};
 
-use crate::rungs::{KINDS, RUNGS};
+use bcmr_tests::rungs::{KINDS, RUNGS};
 
 const fn put(path: &str, size: u64, overwrite: bool) -> Message<'_> {
     Message::Put { path, size, offset: 0, overwrite }

@@ -8,7 +8,7 @@ use bcmr_tests::{Server, Site};
 use bcmr_wire::{Caps, Message};
 use rustix::process::Signal;
 
-use crate::rungs::KINDS;
+use bcmr_tests::rungs::KINDS;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -12,7 +12,7 @@ use bcmr_wire::Message;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::Signal;
 
-use crate::rungs::{KINDS, Rung};
+use bcmr_tests::rungs::{KINDS, Rung};
 
 /// A name that is reserved for stages.
 fn reserved(last: char) -> String {

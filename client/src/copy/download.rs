@@ -138,7 +138,7 @@ fn find_all(
         match link.wait(&stat)? {
             Reply::Stat(stat) if !stat.is_dir => {
                 if let Some(parent) = local.parent() {
-                    make_dir(parent).map_err(Stop::Fatal)?;
+                    make_dir(parent, outcomes).map_err(Stop::Fatal)?;
                 }
                 items.push(GetItem { remote: path.to_owned(), local, size: stat.size });
             }
@@ -168,7 +168,7 @@ fn find_tree(
         }
         _ => return Err(Stop::Dead),
     };
-    make_dir(local).map_err(Stop::Fatal)?;
+    make_dir(local, outcomes).map_err(Stop::Fatal)?;
     let mut doubts = Vec::new();
     for (at, entry) in list.iter().enumerate() {
         if !names::is_safe(&entry.path) {
@@ -180,7 +180,7 @@ fn find_tree(
             items.push(GetItem { remote, local, size: entry.size });
             continue;
         }
-        if let Err(fatal) = make_dir(&local) {
+        if let Err(fatal) = make_dir(&local, outcomes) {
             outcomes.fail(&fatal.message);
         }
         if came_back_empty(&list, at) {
@@ -212,9 +212,21 @@ fn report_unreadable(
     Ok(())
 }
 
-fn make_dir(dir: &Path) -> Result<(), Fatal> {
-    if dir.as_os_str().is_empty() {
+/// Makes a directory with its parents. With --sync the way to it is durable, too: a file is no safer than the
+/// directories above it.
+fn make_dir(dir: &Path, outcomes: &Outcomes) -> Result<(), Fatal> {
+    if dir.as_os_str().is_empty() || dir.is_dir() {
         return Ok(());
     }
-    std::fs::create_dir_all(dir).map_err(|e| Fatal::here(format!("{}: {e}", dir.display())))
+    let failed = |e: std::io::Error| Fatal::here(format!("{}: {e}", dir.display()));
+    let missing: Vec<_> = dir.ancestors().take_while(|above| !above.exists()).collect();
+    std::fs::create_dir_all(dir).map_err(failed)?;
+    if outcomes.settings.sync {
+        for made in missing {
+            let above = made.parent().filter(|above| !above.as_os_str().is_empty());
+            let above = std::fs::File::open(above.unwrap_or(Path::new("."))).map_err(failed)?;
+            above.sync_all().map_err(failed)?;
+        }
+    }
+    Ok(())
 }

@@ -98,7 +98,8 @@ impl Landing {
             return Ok(Err(Local::File(text)));
         }
         let size = stage.len();
-        Ok(self.publish(stage, job).map(|()| size))
+        let published = self.publisher.publish(stage);
+        Ok(published.map(|()| size).map_err(|error| local(&job.local, error)))
     }
 
     fn stage(&mut self, job: &GetItem) -> Result<Stage, Local> {
@@ -117,14 +118,10 @@ impl Landing {
                 open
             }
         };
-        self.publisher.begin(open).map_err(|error| local(&job.local, error))
-    }
-
-    fn publish(&mut self, stage: Stage, job: &GetItem) -> Result<(), Local> {
         let settings = self.outcomes.settings;
         let how = How { overwrite: settings.overwrite, sync: settings.sync, mode: None };
         let name = job.local.file_name().unwrap_or(OsStr::new(""));
-        self.publisher.publish(stage, name, how).map_err(|error| local(&job.local, error))
+        self.publisher.begin(open, name, how).map_err(|error| local(&job.local, error))
     }
 }
 

@@ -19,9 +19,8 @@ pub(crate) struct LivePut {
     parents: NewDirs,
     /// The present file, of which the first bytes are kept, and how many.
     kept: Option<(File, u64)>,
-    name: String,
     size: u64,
-    how: How,
+    sync: bool,
     /// None where the first bytes were kept, so that no hash of the whole is known.
     /// In a box: it has 2 KiB, and a Put changes hands often.
     hasher: Option<Box<blake3::Hasher>>,
@@ -71,12 +70,13 @@ impl LivePut {
             Place::Absent { .. } | Place::NoParent { .. } => None,
         };
         let (dir, name, parents) = tree.parent(place)?;
-        let stage = publisher.begin(dir)?;
+        let how = How { overwrite, sync: terms.sync, mode: terms.mode };
+        let stage = publisher.begin(dir, OsStr::new(&name), how)?;
         let kept = kept.map(|file| (file, offset));
         let hasher = kept.is_none().then(Box::default);
-        let how = How { overwrite, sync: terms.sync, mode: terms.mode };
         let (min_free, look_at) = (terms.min_free, LOOK_EVERY);
-        let put = Self { stage, parents, kept, name, size, how, hasher, min_free, look_at };
+        let sync = terms.sync;
+        let put = Self { stage, parents, kept, size, sync, hasher, min_free, look_at };
         // All of it: what is kept may have to be copied.
         put.check_free(size)?;
         Ok(put)
@@ -121,9 +121,9 @@ impl LivePut {
         if received != self.size {
             return Err(Failure::Short { declared: self.size, received });
         }
-        let published = publisher.publish(self.stage, OsStr::new(&self.name), self.how);
+        let published = publisher.publish(self.stage);
         if let Ok(()) | Err(PublishError::NotDurable(_)) = published {
-            let durable = if self.how.sync { self.parents.sync() } else { Ok(()) };
+            let durable = if self.sync { self.parents.sync() } else { Ok(()) };
             self.parents.keep();
             published.and(durable)?;
         } else {

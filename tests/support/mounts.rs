@@ -2,24 +2,30 @@
 
 use std::path::{Path, PathBuf};
 
-use bcmr_tests::disk::{Tree, snapshot};
-use bcmr_tests::{Launch, Server, Site};
 use bcmr_wire::Caps;
 
+use crate::disk::{Tree, snapshot};
+use crate::launch::Launch;
+use crate::server::Server;
+use crate::site::Site;
+
 /// A server that sees something mounted on its root which nobody else sees.
-pub(crate) fn mounted(site: &Site, options: &str, rules: &[&str]) -> Server {
+#[must_use]
+pub fn mounted(site: &Site, options: &str, rules: &[&str]) -> Server {
     let mount = format!("mount {options} {}", site.root().display());
     let launch = Launch::new(site.root()).under(["unshare", "-m", "--propagation", "private"]);
     launch.after_shell(&mount).without(rules).start().hello(Caps::PUT_OFFSET)
 }
 
 /// The server's root as the server sees it.
-pub(crate) fn seen_by(server: &Server, root: &Path) -> PathBuf {
+#[must_use]
+pub fn seen_by(server: &Server, root: &Path) -> PathBuf {
     let pid = server.pid().as_raw_nonzero();
     Path::new(&format!("/proc/{pid}/root")).join(root.strip_prefix("/").unwrap())
 }
 
 /// What stands below that root now.
-pub(crate) fn tree(server: &Server, site: &Site) -> Tree {
+#[must_use]
+pub fn tree(server: &Server, site: &Site) -> Tree {
     snapshot(&seen_by(server, &site.root()))
 }

@@ -1,16 +1,19 @@
 //! Every rung of the ladder on which a file can be staged and published, forced by taking system calls away.
 
-use bcmr_tests::{Launch, Server, Site};
 use bcmr_wire::Caps;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
+use crate::launch::Launch;
+use crate::server::Server;
+use crate::site::Site;
+
 /// A kernel and file system as the server finds them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rung {
+pub struct Rung {
     /// What is taken away.
-    pub(crate) rules: &'static [&'static str],
+    pub rules: &'static [&'static str],
     /// Whether a stage has a reserved name.
-    pub(crate) named: bool,
+    pub named: bool,
 }
 
 const fn unnamed(rules: &'static [&'static str]) -> Rung {
@@ -22,7 +25,7 @@ const fn named(rules: &'static [&'static str]) -> Rung {
 }
 
 /// All that end in a published file.
-pub(crate) const RUNGS: &[Rung] = &[
+pub const RUNGS: &[Rung] = &[
     unnamed(&[]),
     // Kernels that link no descriptor for an ordinary account, and systems without /proc.
     unnamed(&["linkat-empty=ENOENT"]),
@@ -46,20 +49,25 @@ pub(crate) const RUNGS: &[Rung] = &[
 ];
 
 /// A few that stand for the rest where a test takes long.
-pub(crate) const KINDS: [Rung; 3] =
+pub const KINDS: [Rung; 3] =
     [unnamed(&[]), named(&["tmpfile=EOPNOTSUPP"]), named(&["tmpfile=EINVAL", "renameat2=EINVAL"])];
 
 impl Rung {
-    pub(crate) fn launch(&self, site: &Site) -> Launch {
+    /// A server of the site on this rung, about to be started.
+    #[must_use]
+    pub fn launch(&self, site: &Site) -> Launch {
         Launch::new(site.root()).without(self.rules)
     }
 
-    pub(crate) fn server(&self, site: &Site) -> Server {
+    /// The same, greeted.
+    #[must_use]
+    pub fn server(&self, site: &Site) -> Server {
         self.launch(site).start().hello(Caps::PUT_OFFSET)
     }
 
     /// Whether a stage has a reserved name here, where the file system may lack O_TMPFILE by itself.
-    pub(crate) fn is_named(&self, site: &Site) -> bool {
+    #[must_use]
+    pub fn is_named(&self, site: &Site) -> bool {
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
         self.named || openat(CWD, site.root(), flags, Mode::from_raw_mode(0o600)).is_err()
     }

@@ -1,0 +1,18 @@
+//! Publication by exhaustion: kills before every call, faults at every call, freezes, races, file systems.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on has failed, and its helpers are part of it"
+)]
+
+mod budget;
+mod fault_sweep;
+mod frozen;
+mod kill_get;
+mod kill_sweep;
+mod ladder;
+mod publication_races;
+mod real_file_systems;
+mod scene;
+mod trace;
