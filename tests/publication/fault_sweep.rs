@@ -23,7 +23,7 @@ const ERRORS: [(&str, &str); 6] = [
 ];
 
 /// Calls on the file system.
-const CALLS: [&str; 25] = [
+pub(crate) const CALLS: [&str; 25] = [
     "openat",
     "openat2",
     "newfstatat",

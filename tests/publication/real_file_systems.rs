@@ -70,7 +70,8 @@ fn disk(site: &Site, make: &str, size: u64) -> String {
     let image = site.base().join("image");
     File::create(&image).unwrap().set_len(size).unwrap();
     let (image, root) = (image.display().to_string(), site.root().display().to_string());
-    format!("{make} {image} && mount -o loop {image} {root} && rm -rf {root}/lost+found")
+    // Standard output is the protocol's, and mkfs.btrfs talks however quiet it is told to be.
+    format!("{make} {image} >&2 && mount -o loop {image} {root} && rm -rf {root}/lost+found")
 }
 
 #[test]
