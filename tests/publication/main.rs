@@ -6,13 +6,17 @@
     reason = "a test that cannot go on has failed, and its helpers are part of it"
 )]
 
+mod attributes;
 mod budget;
 mod fault_sweep;
 mod frozen;
 mod kill_get;
 mod kill_sweep;
 mod ladder;
+mod limits;
 mod publication_races;
 mod real_file_systems;
 mod scene;
+mod swapped;
+mod sweep_command;
 mod trace;

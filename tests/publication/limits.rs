@@ -1,0 +1,78 @@
+//! Limits of the process that a Put runs into: on the size of files, which cuts a write short first, and on the
+//! number of processes.
+
+use std::process::Command;
+
+use bcmr_tests::content::{hex, noise};
+use bcmr_tests::rungs::KINDS;
+use bcmr_tests::{Launch, Reply, Site};
+use bcmr_wire::{Caps, Message};
+
+use crate::trace::Trace;
+
+/// Bytes that a file may have, in blocks of 512 as ulimit counts them.
+const BLOCKS: usize = 200;
+
+#[test]
+fn a_write_that_rlimit_fsize_cuts_short_is_one_error_and_a_smaller_file_is_published_after_it() {
+    for rung in KINDS {
+        let (site, trace) = (Site::new(), Trace::new());
+        site.file("f", noise(150_000, 1));
+        let before = site.everything();
+        let launch = rung.launch(&site).after_shell(&format!("ulimit -f {BLOCKS}"));
+        let mut server = launch.under(trace.command()).start().hello(Caps::PUT_OFFSET);
+        for (path, overwrite) in [("f", true), ("new", false), ("a/new", false)] {
+            let reply = server.put(path, &noise(1 << 20, 2), overwrite);
+            assert!(reply.error().contains("larger than"), "{rung:?} {path}: {reply:?}");
+            assert_eq!(site.everything(), before, "{rung:?} {path}");
+        }
+        // What is kept is too much already.
+        server.send(&Message::Put { path: "f", size: 120_004, offset: 120_000, overwrite: true });
+        server.send(&Message::Data { payload: b"tail" });
+        let reply = server.ask(&Message::Done);
+        assert!(reply.error().contains("larger than"), "{rung:?}: {reply:?}");
+        assert_eq!(site.everything(), before, "{rung:?}");
+
+        let fits = noise(BLOCKS * 512, 3);
+        assert_eq!(server.put("f", &fits, true).ok(), Some(&*hex(&fits)), "{rung:?}");
+        server.finish();
+        assert!(site.read("f") == fits);
+        assert_eq!(site.tree().paths(), ["f"], "{rung:?}");
+        let calls = trace.calls();
+        let writes: Vec<_> = calls.iter().filter(|call| call.name == "pwrite64").collect();
+        let cut =
+            writes.iter().filter(|c| c.result == (BLOCKS * 512).to_string() && c.args.contains("1048576"));
+        assert_eq!(cut.count(), 3, "{rung:?}: no write was cut short");
+        assert!(writes.iter().any(|call| call.result.contains("EFBIG")));
+    }
+}
+
+#[test]
+#[ignore = "needs root for an account whose processes can be counted: run by tests/run"]
+fn with_rlimit_nproc_reached_a_session_puts_on_and_a_new_one_says_why_it_cannot_begin() {
+    for rung in KINDS {
+        let site = Site::new();
+        site.file("f", "old");
+        let mut server = rung.launch(&site).unprivileged(&site).start().hello(Caps::NONE);
+        let limit = |args: &[&str]| {
+            assert!(Command::new("prlimit").args(args).args(["--nproc=1:1"]).status().unwrap().success());
+        };
+        limit(&["--pid", &server.pid().as_raw_nonzero().to_string()]);
+        for (path, overwrite) in [("f", true), ("new", false)] {
+            let reply = server.put(path, b"new", overwrite);
+            assert!(matches!(reply, Reply::Ok { .. }), "{rung:?} {path}: {reply:?}");
+        }
+        server.finish();
+        assert_eq!((site.read("f"), site.tree().paths()), (b"new".to_vec(), vec!["f", "new"]));
+    }
+    let site = Site::new();
+    site.file("f", "old");
+    let launch = Launch::new(site.root()).unprivileged(&site);
+    let before = site.everything();
+    let mut server = launch.under(["prlimit", "--nproc=1:1"]).start();
+    let reply = server.reply();
+    assert!(reply.error().contains("short of threads"), "{reply:?}");
+    assert_eq!(server.from.next_reply(), None);
+    assert_eq!(server.exit_code(), 75);
+    assert_eq!(site.everything(), before);
+}
