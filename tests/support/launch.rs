@@ -87,10 +87,24 @@ impl Launch {
     /// Starts the server without root's rights, also where the tests have them: root may read and write what
     /// no permission bit allows. Gives the site to that account.
     #[must_use]
-    pub fn unprivileged(mut self, site: &Site) -> Self {
+    pub fn unprivileged(self, site: &Site) -> Self {
         if geteuid().is_root() {
-            self.uid = Some(NOBODY);
             give(site.base());
+        }
+        self.without_rights()
+    }
+
+    /// The same, where the account has what it needs already.
+    #[must_use]
+    pub fn without_rights(self) -> Self {
+        self.by_account(NOBODY)
+    }
+
+    /// Starts the server as an account and the group of the same number, which only root can.
+    #[must_use]
+    pub fn by_account(mut self, uid: u32) -> Self {
+        if geteuid().is_root() {
+            self.uid = Some(uid);
             // The place where programs are built may be closed to others.
             let open = fs::Permissions::from_mode(0o755);
             let dir = tempfile::Builder::new().prefix("bcmr-").permissions(open).tempdir().unwrap();
