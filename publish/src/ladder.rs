@@ -39,6 +39,8 @@ pub(crate) struct Rungs {
     pub(crate) no_clobber: NoClobber,
     /// Whether a file must be flushed again after it was linked, for the link to be durable.
     pub(crate) flush_after_link: bool,
+    /// Whether errors of writing may come to light only when the file is closed.
+    pub(crate) late_errors: bool,
 }
 
 /// Whether O_TMPFILE was refused because it is not supported. Kernels and file systems that do not know the

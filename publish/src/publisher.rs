@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use rustix::fs::{
     AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, fdatasync, flock, fstat, fstatfs,
@@ -22,6 +22,10 @@ use crate::sweep::sweep_dir;
 
 /// `f_type` of btrfs, where a link is durable only after another flush of the file (statfs(2)).
 const BTRFS_SUPER_MAGIC: u64 = 0x9123_683e;
+
+/// `f_type` of file systems that store here and have no error left to tell when a file is closed: ext2 to ext4,
+/// XFS, btrfs, tmpfs.
+const LOCAL: [u64; 4] = [0xef53, 0x5846_5342, BTRFS_SUPER_MAGIC, 0x0102_1994];
 
 /// Directories that a session remembers having swept; beyond that it starts to forget, and sweeps again.
 const REMEMBERED: usize = 65_536;
@@ -42,6 +46,9 @@ pub struct How {
 pub struct Publisher {
     rungs: HashMap<u64, Rungs>,
     swept: HashSet<(u64, u64)>,
+    /// The directory of the last stage, and its file system: where one file comes after another into the same
+    /// directory, nothing has to be found out again.
+    last: Option<(Weak<OwnedFd>, u64)>,
 }
 
 impl Publisher {
@@ -57,9 +64,10 @@ impl Publisher {
         how: How,
     ) -> Result<Stage, PublishError> {
         let dir = dir.into();
-        let stat = fstat(&dir).map_err(PublishError::io("looking at the directory"))?;
-        self.sweep_once(dir.as_fd(), &stat);
-        let device = stat.st_dev;
+        let device = match &self.last {
+            Some((last, device)) if std::ptr::eq(last.as_ptr(), Arc::as_ptr(&dir)) => *device,
+            _ => self.arrive(&dir)?,
+        };
         let mut rungs = match self.rungs.get(&device) {
             Some(known) => *known,
             None => probe(dir.as_fd())?,
@@ -95,7 +103,7 @@ impl Publisher {
     pub fn publish(&mut self, mut stage: Stage) -> Result<(), PublishError> {
         let how = stage.target.how;
         stage.settle_length()?;
-        if !how.sync {
+        if !how.sync && stage.rungs.late_errors {
             stage.ask_for_late_errors()?;
         }
         // Two rounds: a name that was free may be taken when it comes to the link, and may then be replaced.
@@ -127,6 +135,14 @@ impl Publisher {
         }
         published?;
         if how.sync { make_durable(&stage).map_err(PublishError::NotDurable) } else { Ok(()) }
+    }
+
+    /// Sweeps a directory that is staged in for the first time; returns its file system.
+    fn arrive(&mut self, dir: &Arc<OwnedFd>) -> Result<u64, PublishError> {
+        let stat = fstat(dir).map_err(PublishError::io("looking at the directory"))?;
+        self.sweep_once(dir.as_fd(), &stat);
+        self.last = Some((Arc::downgrade(dir), stat.st_dev));
+        Ok(stat.st_dev)
     }
 
     fn sweep_once(&mut self, dir: BorrowedFd<'_>, stat: &Stat) {
@@ -221,8 +237,9 @@ fn replace(stage: &mut Stage) -> Result<(), PublishError> {
 
 /// Finds out on which rung files in `dir` are staged and published.
 fn probe(dir: BorrowedFd<'_>) -> Result<Rungs, PublishError> {
-    let flush_after_link = u64::try_from(fstatfs(dir).map(|fs| fs.f_type).unwrap_or_default())
-        .is_ok_and(|magic| magic == BTRFS_SUPER_MAGIC);
+    let kind = fstatfs(dir).ok().and_then(|fs| u64::try_from(fs.f_type).ok());
+    let flush_after_link = kind == Some(BTRFS_SUPER_MAGIC);
+    let late_errors = kind.is_none_or(|kind| !LOCAL.contains(&kind));
     let staging = match Stage::open_unnamed(dir) {
         Ok(file) => match trial_link(dir, file.as_fd())? {
             Some(linking) => Staging::Unnamed(linking),
@@ -231,7 +248,7 @@ fn probe(dir: BorrowedFd<'_>) -> Result<Rungs, PublishError> {
         Err(errno) if lacks_tmpfile(errno) => Staging::Named,
         Err(errno) => return Err(PublishError::io("creating a stage")(errno)),
     };
-    Ok(Rungs { staging, no_clobber: NoClobber::Rename, flush_after_link })
+    Ok(Rungs { staging, no_clobber: NoClobber::Rename, flush_after_link, late_errors })
 }
 
 /// How the unnamed `file` can be linked, tried out under a reserved name; None where not at all. The file
