@@ -1,4 +1,14 @@
 //! How much of a sweep is run: all of it, or as many of its points as a time allows.
+//!
+//! `BCMR_SWEEP_SECONDS` is how long each sweep may take: 15 s where nobody says, so that every run of the tests
+//! tries some hundred points, spread evenly over the scenes and calls; 0 for every point there is, which takes
+//! some minutes a sweep:
+//!
+//! ```sh
+//! BCMR_SWEEP_SECONDS=0 cargo nextest run -p bcmr-tests --test publication --run-ignored all --no-capture sweep
+//! ```
+//!
+//! Which points are tried within a time is the same in every run. How many of how many it were is printed.
 
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
