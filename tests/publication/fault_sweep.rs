@@ -2,6 +2,7 @@
 //! names the cause; the session alive; the disk as promised.
 
 use std::fmt;
+use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bcmr_tests::rungs::Rung;
@@ -131,14 +132,18 @@ fn is_by_name(call: &Call) -> bool {
     !call.args.contains("AT_EMPTY_PATH") && !call.args.contains("AT_SYMLINK_FOLLOW")
 }
 
-/// A session with one Put, by way of a command: the reply to the Put. Checks that it is the only one and that
-/// the session goes on.
+/// A session with the Put, by way of a command: the reply to it. Checks that it is the only one and that the
+/// session goes on: a second Put is published, and taken away again.
 fn run(scene: &Scene, site: &Site, command: Vec<String>) -> Reply {
     let mut server: Server = scene.launch(site, command).start().hello(scene.caps());
     server.to.send_raw(&scene.put());
     let reply = server.reply();
     assert!(matches!(server.ask(&Message::Stat { path: "" }), Reply::Stat { is_dir: true, .. }));
+    let second = server.put("second", b"second", false);
+    assert!(matches!(second, Reply::Ok { .. }), "the second Put: {second:?}");
     server.finish();
+    assert_eq!(site.read("second"), b"second");
+    fs::remove_file(site.path("second")).unwrap();
     reply
 }
 
