@@ -221,6 +221,8 @@ fn each_call_of_a_put_that_fails_is_one_reply_with_the_cause_and_the_disk_as_pro
     for name in CALLS {
         assert!(points.iter().any(|point| point.call.name == name), "no Put makes {name}");
     }
+    let late = |point: &Point| point.call.name == "close" && point.fate != Fate::Published;
+    assert!(points.iter().any(late), "no Put asks for errors that are told only when a file is closed");
     let counts = [const { AtomicUsize::new(0) }; 3];
     sweep(
         "fault sweep",
