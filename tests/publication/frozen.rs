@@ -69,7 +69,7 @@ fn try_one(point: &Point) {
     other.finish();
     // Its reserved name may be there still.
     let between = site.tree().get(scene.path()).map(|file| Node { links: 1, ..file.clone() });
-    assert!(site.read(scene.path()) == if promised { theirs.clone() } else { scene.new() });
+    assert!(site.read(scene.path()) == if promised { theirs.clone() } else { scene.content() });
 
     kill_process(process, Signal::CONT).unwrap();
     let reply = stopped.reply();
@@ -79,7 +79,7 @@ fn try_one(point: &Point) {
     if may_replace {
         // Whoever publishes last is seen.
         assert!(matches!(reply, Reply::Ok { .. }), "{reply:?}");
-        assert!(site.read(scene.path()) == if *published { theirs } else { scene.new() });
+        assert!(site.read(scene.path()) == if *published { theirs } else { scene.content() });
     } else {
         assert_eq!(reply.is_error(), promised, "{reply:?}");
         assert!(!promised || reply.error().contains("already exists"), "{reply:?}");

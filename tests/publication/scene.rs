@@ -74,7 +74,7 @@ impl Scene {
     }
 
     /// What the name holds after.
-    pub(crate) fn new(&self) -> Vec<u8> {
+    pub(crate) fn content(&self) -> Vec<u8> {
         let kept = if self.act == Act::Append { KEPT } else { 0 };
         [&noise(30_000, 1)[..kept], &self.sent()].concat()
     }
@@ -104,7 +104,7 @@ impl Scene {
     /// The Put, from its first frame to its Done.
     pub(crate) fn put(&self) -> Vec<u8> {
         let sent = self.sent();
-        let size = self.new().len() as u64;
+        let size = self.content().len() as u64;
         let offset = size - sent.len() as u64;
         let mut put = Vec::new();
         let mut add = |message: Message<'_>| message.encode(&mut put).unwrap();
@@ -136,7 +136,7 @@ impl Scene {
     #[track_caller]
     pub(crate) fn check_after_the_end(&self, site: &Site, told_ok: bool) {
         let held = self.held(site);
-        let is_new = held.as_deref() == Some(&*self.new());
+        let is_new = held.as_deref() == Some(&*self.content());
         let size = held.as_ref().map(Vec::len);
         assert!(
             is_new || (held == self.old() && !told_ok),

@@ -74,7 +74,7 @@ fn s8_while_another_account_exchanges_names_a_sweep_removes_nothing_that_is_not_
         let dead = file_of(&site, &reserved('0'), SWEEPS);
         let second = file_of(&site, &reserved('1'), SWEEPS);
         let foreign = file_of(&site, &reserved('2'), SWAPS);
-        let before = [&theirs, &roots, &foreign].map(|file| attributes(file));
+        let before = [&theirs, &roots, &foreign].map(attributes);
 
         let (done, emptied, sweeps) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
         let swaps = thread::scope(|scope| {
@@ -106,7 +106,7 @@ fn s8_while_another_account_exchanges_names_a_sweep_removes_nothing_that_is_not_
         let (emptied, sweeps) = (emptied.into_inner(), sweeps.into_inner());
         println!("{rung:?}: {swaps} exchanges, {sweeps} sweeps, {emptied} stages emptied");
         assert!(swaps > 0 && sweeps > 3 && emptied > 0, "nothing was at stake");
-        assert_eq!([&theirs, &roots, &foreign].map(|file| attributes(file)), before, "{rung:?}");
+        assert_eq!([&theirs, &roots, &foreign].map(attributes), before, "{rung:?}");
         // Nor is a name gone: not even those of its own stages, which could have been anybody's.
         let links = [&theirs, &roots, &dead, &second, &foreign].map(|file| file.metadata().unwrap().nlink());
         assert_eq!(links, [1; 5], "{rung:?}");
