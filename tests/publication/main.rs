@@ -8,6 +8,7 @@
 
 mod attributes;
 mod budget;
+mod disks;
 mod fault_sweep;
 mod frozen;
 mod kill_get;
@@ -15,7 +16,7 @@ mod kill_sweep;
 mod ladder;
 mod limits;
 mod publication_races;
-mod real_file_systems;
+
 mod scene;
 mod swapped;
 mod sweep_command;
