@@ -16,7 +16,6 @@ mod kill_sweep;
 mod ladder;
 mod limits;
 mod publication_races;
-
 mod scene;
 mod swapped;
 mod sweep_command;
