@@ -47,6 +47,8 @@ pub(crate) enum Reply {
     Stat(Stat),
     Hash(String),
     List(Vec<Listed>),
+    /// Which of the announced blocks the server lacks.
+    Missing(Vec<u8>),
 }
 
 /// What Stat says.
@@ -145,6 +147,8 @@ pub(crate) struct Ending {
 pub(crate) struct Exchange {
     pub(crate) requests: FrameWriter<File>,
     pub(crate) blocks: BlockSender,
+    /// What both ends can do.
+    pub(crate) caps: Caps,
     jobs: SyncSender<Job>,
     replies: JoinHandle<Ending>,
     transport: Transport,
@@ -190,7 +194,7 @@ impl Exchange {
             .spawn(move || take_replies(stream, &queue, pid, &shared))
             .map_err(|_| NoWelcome::Nothing)?;
         let blocks = BlockSender::new(caps);
-        Ok(Self { requests, blocks, jobs, replies, transport: child, outcomes: Arc::clone(outcomes) })
+        Ok(Self { requests, blocks, caps, jobs, replies, transport: child, outcomes: Arc::clone(outcomes) })
     }
 
     /// Sends a request, or its first frame, and queues what is to be done with the reply.
@@ -305,7 +309,12 @@ fn take_replies(
     // Those who wait for a reply learn from the loss of their sender that none comes.
     let left =
         unanswered.into_iter().chain(queue).filter(|job| !matches!(job, Job::Call(_) | Job::Barrier(_)));
-    Ending { why: Some(why), left: left.collect() }
+    let given_up = |job: &Job| {
+        if let Job::Put(job) = job {
+            job.give_up();
+        }
+    };
+    Ending { why: Some(why), left: left.inspect(given_up).collect() }
 }
 
 /// Hands one job its reply. The job comes back where it was not answered.
@@ -366,6 +375,7 @@ impl Replies {
                 };
                 Reply::List(list.iter().map(owned).collect())
             }
+            Message::MissingBlocks { bits } => Reply::Missing(bits.to_vec()),
             other => return Err(Lost::Unexpected(other.kind().name())),
         })
     }

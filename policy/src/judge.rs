@@ -40,6 +40,9 @@ pub enum Refusal {
     /// A symbolic link is on the way, and the profile follows none.
     #[error("a symbolic link is on the way, and links are not followed here")]
     Symlink,
+    /// The account's published files would be more, or larger, than it may have.
+    #[error("this account's quota is used up; it frees up as files are moved away or deleted")]
+    Quota,
     /// A file that a login shell or ssh may read at its start.
     #[error("names that begin with a dot are not written at the top of this account's home")]
     DotFile,

@@ -22,5 +22,5 @@ pub use fence::{Fence, RootedPath};
 pub use file::{PolicyError, PolicyFile};
 pub use judge::{Permit, Refusal, judge};
 pub use profile::{Profile, Usage};
-pub use rules::{Cas, Compression, Direct, Rules, Symlinks, View};
+pub use rules::{Cas, Compression, Direct, PERSONAL, Rules, Symlinks, View};
 pub use verb::{Verb, Verbs};

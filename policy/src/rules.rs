@@ -12,6 +12,9 @@ use crate::verb::Verbs;
 
 pub(crate) use draft::{Draft, set, set_cas, set_direct};
 
+/// What personal mode has for a profile's name.
+pub const PERSONAL: &str = "personal";
+
 /// What absolute paths count from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum View {
@@ -42,7 +45,7 @@ pub struct Compression {
 /// The store of blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cas {
-    /// Bytes that it may hold; 0 turns dedup off.
+    /// Bytes that it may hold; 0 turns dedup off, and `u64::MAX` is no bound.
     pub cap: u64,
     /// What storing a block never takes its file system below.
     pub min_free: Free,
@@ -117,7 +120,7 @@ impl Rules {
     #[must_use]
     pub fn personal(root: PathBuf, state: PathBuf) -> Self {
         Self {
-            profile: "personal".to_owned(),
+            profile: PERSONAL.to_owned(),
             root,
             state,
             verbs: Verbs::all(),

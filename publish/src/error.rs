@@ -34,7 +34,8 @@ pub enum PublishError {
 }
 
 impl PublishError {
-    pub(crate) fn io(doing: &'static str) -> impl Fn(Errno) -> Self {
+    /// An [`Io`](Self::Io) failure of what was being done.
+    pub fn io(doing: &'static str) -> impl Fn(Errno) -> Self {
         move |errno| Self::Io { doing, errno }
     }
 }

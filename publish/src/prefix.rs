@@ -38,15 +38,25 @@ impl Stage {
         }
         let (start, end) = next_data(from, self.len(), len).map_err(&io)?;
         self.advance_to(start);
-        self.copy_range(from, end.min(start + STEP))?;
+        self.copy_range(from, start, end.min(start + STEP))?;
         Ok(self.len() >= len)
     }
 
-    /// Copies from the stage's end up to `end`, by the kernel as far as it goes.
-    fn copy_range(&mut self, from: BorrowedFd<'_>, end: u64) -> Result<(), PublishError> {
+    /// Puts `len` bytes of `from`, from `offset` on, where this stage goes on; they share their extents where the
+    /// file system does that.
+    ///
+    /// # Errors
+    /// [`PublishError::Io`]; with EIO also where `from` turns out to be shorter.
+    pub fn copy_from(&mut self, from: BorrowedFd<'_>, offset: u64, len: u64) -> Result<(), PublishError> {
+        self.copy_range(from, offset, self.len() + len)
+    }
+
+    /// Copies from `offset` to where the stage goes on, up to `end`, by the kernel as far as it goes.
+    fn copy_range(&mut self, from: BorrowedFd<'_>, offset: u64, end: u64) -> Result<(), PublishError> {
+        let start = self.len();
         while self.len() < end {
-            let (mut read_at, mut write_at) = (self.len(), self.len());
-            let ask = usize::try_from(end - read_at).unwrap_or(COPY);
+            let (mut read_at, mut write_at) = (offset + (self.len() - start), self.len());
+            let ask = usize::try_from(end - write_at).unwrap_or(COPY);
             let copied = retry_on_intr(|| {
                 copy_file_range(from, Some(&mut read_at), self.file.as_fd(), Some(&mut write_at), ask)
             });
@@ -54,22 +64,23 @@ impl Stage {
                 Ok(copied) if copied > 0 => self.filled_to(self.len() + copied as u64),
                 // Refused, by the kernel, the file system, the pair of file systems or a filter, perhaps after
                 // part of the work; 0 is also what some kernels answer for files of /proc and the like.
-                _ => return self.copy_by_hand(from, end),
+                _ => return self.copy_by_hand(from, offset + (self.len() - start), end),
             }
         }
         Ok(())
     }
 
-    fn copy_by_hand(&mut self, from: BorrowedFd<'_>, end: u64) -> Result<(), PublishError> {
+    fn copy_by_hand(&mut self, from: BorrowedFd<'_>, mut offset: u64, end: u64) -> Result<(), PublishError> {
         let io = PublishError::io("keeping the file's beginning");
         let mut buffer = vec![0; COPY];
         while self.len() < end {
             let ask = usize::try_from(end - self.len()).map_or(COPY, |left| left.min(COPY));
-            let read = retry_on_intr(|| pread(from, &mut buffer[..ask], self.len())).map_err(&io)?;
+            let read = retry_on_intr(|| pread(from, &mut buffer[..ask], offset)).map_err(&io)?;
             if read == 0 {
                 return Err(io(Errno::IO));
             }
             self.write(&buffer[..read])?;
+            offset += read as u64;
         }
         Ok(())
     }

@@ -37,6 +37,8 @@ pub struct How {
     pub overwrite: bool,
     /// Whether file and directory are flushed to disk.
     pub sync: bool,
+    /// Whether the stage can be read as well.
+    pub readable: bool,
     /// The permission bits of a new file, where umask and inheritance do not decide. A replaced file's stay.
     pub mode: Option<u32>,
 }
@@ -75,7 +77,7 @@ impl Publisher {
         let known = rungs;
         let unnamed = match rungs.staging {
             Staging::Named => None,
-            Staging::Unnamed(_) => match Stage::open_unnamed(dir.as_fd()) {
+            Staging::Unnamed(_) => match Stage::open_unnamed(dir.as_fd(), how.readable) {
                 // File systems made of others, such as overlays, may bear it in one directory and not in the next.
                 Err(errno) if lacks_tmpfile(errno) => None,
                 file => Some(file.map_err(PublishError::io("creating a stage"))?),
@@ -86,7 +88,7 @@ impl Publisher {
             Some(file) => (file, None),
             None => {
                 rungs.staging = Staging::Named;
-                let (file, reserved) = Stage::open_named(dir.as_fd(), closed_as.is_some())?;
+                let (file, reserved) = Stage::open_named(dir.as_fd(), closed_as.is_some(), how.readable)?;
                 (file, Some(reserved))
             }
         };
@@ -240,7 +242,7 @@ fn probe(dir: BorrowedFd<'_>) -> Result<Rungs, PublishError> {
     let kind = fstatfs(dir).ok().and_then(|fs| u64::try_from(fs.f_type).ok());
     let flush_after_link = kind == Some(BTRFS_SUPER_MAGIC);
     let late_errors = kind.is_none_or(|kind| !LOCAL.contains(&kind));
-    let staging = match Stage::open_unnamed(dir) {
+    let staging = match Stage::open_unnamed(dir, false) {
         Ok(file) => match trial_link(dir, file.as_fd())? {
             Some(linking) => Staging::Unnamed(linking),
             None => Staging::Named,

@@ -49,18 +49,22 @@ pub struct Stage {
 
 impl Stage {
     /// Opens an unnamed file in `dir`.
-    pub(crate) fn open_unnamed(dir: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
-        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    pub(crate) fn open_unnamed(dir: BorrowedFd<'_>, readable: bool) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::TMPFILE | access(readable) | OFlags::CLOEXEC;
         // "." because a handle with O_PATH cannot be reopened otherwise; 0666 less what umask and ACL take.
         retry_on_intr(|| openat(dir, ".", flags, Mode::from_raw_mode(0o666)))
     }
 
     /// Creates, locks and checks a file under a reserved name in `dir`. One that is `closed` can be opened by
     /// this account alone: what is to replace a private file must not be readable while it is received.
-    pub(crate) fn open_named(dir: BorrowedFd<'_>, closed: bool) -> Result<(OwnedFd, String), PublishError> {
+    pub(crate) fn open_named(
+        dir: BorrowedFd<'_>,
+        closed: bool,
+        readable: bool,
+    ) -> Result<(OwnedFd, String), PublishError> {
         let io = PublishError::io("creating a stage");
         let mode = Mode::from_raw_mode(if closed { 0o600 } else { 0o666 });
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = OFlags::CREATE | OFlags::EXCL | access(readable) | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         for _ in 0..TRIES {
             let reserved = name::random().map_err(&io)?;
             let file = match retry_on_intr(|| openat(dir, &*reserved, flags, mode)) {
@@ -148,6 +152,17 @@ impl Stage {
         Ok(())
     }
 
+    /// Goes on at `position`: what a file consists of may come out of order.
+    pub fn seek(&mut self, position: u64) {
+        self.position = position;
+    }
+
+    /// Goes to the file's end. Whatever was written last, the length is settled by this.
+    pub fn end_at(&mut self, len: u64) {
+        self.position = len;
+        self.ends_in_hole = true;
+    }
+
     /// Moves the end to `position`; what lies between is a hole.
     pub(crate) fn advance_to(&mut self, position: u64) {
         if position > self.position {
@@ -208,6 +223,10 @@ impl Drop for Stage {
     fn drop(&mut self) {
         self.remove_reserved();
     }
+}
+
+fn access(readable: bool) -> OFlags {
+    if readable { OFlags::RDWR } else { OFlags::WRONLY }
 }
 
 /// Whether `name` in `dir` is still the very file that is open, with no other name.

@@ -5,6 +5,7 @@ use std::io;
 use bcmr_policy::Refusal;
 use bcmr_publish::{Kind, PublishError};
 use bcmr_wire::Type;
+use bcmr_wire::blocks::dedup::BLOCK;
 use bcmr_wire::codec::DecodeError;
 use bcmr_wire::frame::FrameError;
 use bcmr_wire::list::ListTooLong;
@@ -49,6 +50,14 @@ pub(crate) enum Failure {
     NotNegotiated(Algo),
     #[error("{0} was not negotiated")]
     Capability(&'static str),
+    #[error("a dedup block_size of {0} is not the CHUNK_SIZE of {BLOCK}")]
+    BlockSize(u32),
+    #[error("{announced} blocks were announced, and a file of {size} bytes has {count}")]
+    BlockCount { announced: usize, count: u64, size: u64 },
+    #[error("block {index} has {len} bytes, and must have {must}")]
+    BlockLength { index: u64, len: usize, must: usize },
+    #[error("block {0} is not what its hash announced; did the file change while it was sent?")]
+    BlockHash(u64),
     #[error("unexpected message {}", .0.name())]
     Unexpected(Type),
     #[error("the upload was broken off by a {} frame before its Done", .0.name())]

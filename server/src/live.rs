@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use bcmr_publish::Publisher;
 
 use crate::failure::Failure;
+use crate::quota::Quota;
 use crate::verbs::put::LivePut;
 
 /// Room for one live Put.
@@ -37,16 +38,20 @@ impl LiveSlot {
         self.lock().is_some()
     }
 
-    /// Gives content to the live Put, if there is one.
-    pub(crate) fn receive(&self, bytes: &[u8]) -> Result<(), Failure> {
-        self.lock().as_mut().map_or(Ok(()), |put| put.receive(bytes))
+    /// Does something with the live Put; None where there is none.
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut LivePut) -> T) -> Option<T> {
+        self.lock().as_mut().map(act)
     }
 
     /// Publishes the live Put; None where there is none. The slot stays locked meanwhile, so that the process
     /// is not ended between the publication and its consequences.
-    pub(crate) fn finish(&self, publisher: &mut Publisher) -> Option<Result<Option<blake3::Hash>, Failure>> {
+    pub(crate) fn finish(
+        &self,
+        publisher: &mut Publisher,
+        quota: Option<&mut Quota>,
+    ) -> Option<Result<Option<blake3::Hash>, Failure>> {
         let mut slot = self.lock();
-        slot.take().map(|put| put.finish(publisher))
+        slot.take().map(|put| put.finish(publisher, quota))
     }
 
     /// Drops the live Put, which leaves the disk as it was before it.

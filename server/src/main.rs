@@ -6,15 +6,19 @@ mod admin;
 mod asked;
 mod audit;
 mod boot;
+mod cas;
 mod clock;
 mod connection;
 mod exit;
 mod failure;
 mod id;
+mod kept;
 mod live;
 mod probe;
+mod quota;
 mod reply;
 mod session;
+mod state;
 mod throttle;
 mod tree;
 mod verbs;
@@ -40,8 +44,9 @@ use clock::Clock;
 use connection::Connection;
 use exit::Exit;
 use id::SessionId;
+use kept::Kept;
 use live::LiveSlot;
-use session::Session;
+use session::{Served, Session};
 use tree::Tree;
 use watch::{Signals, Watch};
 
@@ -56,6 +61,9 @@ fn main() -> ExitCode {
         Ok(Command::Check(args)) => admin::check::check(args, &environment).into(),
         Ok(Command::Doctor(args)) => admin::doctor::doctor(&args, &environment).into(),
         Ok(Command::Sessions(args)) => admin::sessions::sessions(&args).into(),
+        Ok(Command::Provision(args)) => admin::provision::provision(&args).into(),
+        Ok(Command::Cas(args)) => admin::cas::cas(&args, &environment).into(),
+        Ok(Command::Quota(args)) => admin::quota::quota(&args, &environment).into(),
         Ok(Command::Sweep(args)) => admin::sweep::sweep(args, &environment).into(),
         Err(usage) => {
             let _ = usage.print();
@@ -87,12 +95,14 @@ fn serve(args: Result<ServeArgs, Denial>, environment: &Environment) -> Exit {
     match args.and_then(|args| confine(args, &audience.original, environment)) {
         Ok(site) => {
             let sandbox = site.sandboxed.report().to_string();
-            let profile = &site.profile.rules.profile;
-            let fields = [("profile", &**profile), ("peer", environment.peer()), ("sandbox", &sandbox)];
+            let profile = &site.served.profile.rules.profile;
+            let mut fields =
+                vec![("profile", &**profile), ("peer", environment.peer()), ("sandbox", &sandbox)];
+            fields.extend(site.not_kept.as_deref().map(|why| ("state", why)));
             audit.once(Event::Start, &fields);
             match audience.original {
                 Original::Probe(probe) => {
-                    let Site { profile, tree, sandboxed } = site;
+                    let Site { served: Served { profile, tree, .. }, sandboxed, .. } = site;
                     let exit = probe::answer(&probe, &profile, &tree, &sandboxed, streams.output, &audit);
                     audit.end("a question was answered");
                     exit
@@ -118,8 +128,9 @@ fn prepare() -> Result<(SessionId, Streams, Signals), String> {
 
 /// What may be served, by a process that can do nothing else any more.
 struct Site {
-    profile: Profile,
-    tree: Tree,
+    served: Served,
+    /// Why less is kept between sessions than could be.
+    not_kept: Option<String>,
     sandboxed: Sandboxed,
 }
 
@@ -132,20 +143,26 @@ fn confine(args: ServeArgs, original: &Original, environment: &Environment) -> R
         return Err(Denial::draining());
     }
     let account = boot::account::own(environment);
-    let home = boot::root::Home::of(&account, args.profile.is_none());
+    let personal = args.profile.is_none();
+    let home = boot::root::Home::of(&account, personal);
     let rules = boot::policy::rules(args, &account, environment)?;
+    if personal {
+        boot::root::make_state(&rules.state);
+    }
     let root = boot::root::open(&rules, &home)?;
     boot::hygiene::set_umask(&rules);
     let state = root.state.as_ref().map(AsFd::as_fd);
     let sandboxed = sandbox::enter(&rules, root.dir.as_fd(), state).map_err(|e| refused(e.to_string()))?;
     let profile = Profile { rules, fence: root.fence };
     let tree = Tree::new(root.dir, root.state.as_ref(), &profile).map_err(|e| refused(e.to_string()))?;
-    Ok(Site { profile, tree, sandboxed })
+    let (kept, not_kept) = Kept::open(root.state.as_ref().map(AsFd::as_fd), &root.stat, &profile.rules)?;
+    Ok(Site { served: Served { profile, tree, kept }, not_kept, sandboxed })
 }
 
 /// Serves one client. From here on there are two threads.
 fn session(site: Site, id: SessionId, streams: Streams, signals: Signals, audit: Audit) -> Exit {
-    let Site { profile, tree, sandboxed } = site;
+    let Site { served, sandboxed, .. } = site;
+    let rules = &served.profile.rules;
     let audit = Arc::new(audit);
     let clock = Arc::new(Clock::new());
     let live = Arc::new(LiveSlot::default());
@@ -157,7 +174,7 @@ fn session(site: Site, id: SessionId, streams: Streams, signals: Signals, audit:
         greeted: Arc::clone(&greeted),
         live: Arc::clone(&live),
         audit: Arc::clone(&audit),
-        idle: profile.rules.idle,
+        idle: rules.idle,
     };
     if let Err(e) = watch.start() {
         // RLIMIT_NPROC, for instance; without a watch nothing would end a session that hangs.
@@ -165,8 +182,8 @@ fn session(site: Site, id: SessionId, streams: Streams, signals: Signals, audit:
         reply::refuse(streams.output, id, "the server is short of threads or memory, try again");
         return Exit::TryAgain;
     }
-    let connection = Connection::new(streams.input, streams.output, &clock, profile.rules.rate);
-    let session = Session::new(id, Arc::clone(&audit), &sandboxed, connection, profile, tree, live);
+    let connection = Connection::new(streams.input, streams.output, &clock, rules.rate);
+    let session = Session::new(id, Arc::clone(&audit), &sandboxed, connection, served, live);
     let exit = session.run(|| greeted.store(true, Ordering::Relaxed));
     audit.end(exit.word());
     exit

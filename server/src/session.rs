@@ -4,25 +4,36 @@ use std::io;
 use std::sync::Arc;
 
 use bcmr_policy::request::Request;
-use bcmr_policy::sandbox::Sandboxed;
+use bcmr_policy::sandbox::{Sandboxed, granted};
 use bcmr_policy::{Permit, Profile, Rules, Usage, Verb, judge};
 use bcmr_publish::Publisher;
 use bcmr_wire::blocks::{BlockReceiver, BlockSender, ReceiveError};
 use bcmr_wire::frame::Header;
 use bcmr_wire::limits::{COMPRESSED_HEADER, MAX_BLOCK, MAX_BODY};
-use bcmr_wire::{Caps, Message, Type, VERSION};
+use bcmr_wire::{Caps, Hash, Message, Type, VERSION};
 
 use crate::asked::{Asked, asked};
 use crate::audit::{Audit, Event};
+use crate::cas::Cas;
 use crate::connection::Connection;
 use crate::exit::Exit;
 use crate::failure::{End, Failure, Stop};
 use crate::id::SessionId;
+use crate::kept::Kept;
 use crate::live::LiveSlot;
+use crate::quota::Quota;
 use crate::reply::{self, Reply};
+use crate::state::slot::Slot;
 use crate::tree::Tree;
-use crate::verbs::put::{LivePut, Terms};
+use crate::verbs::put::{LivePut, Stored, Terms};
 use crate::verbs::{get, hash, list, mkdir, resume, stat};
+
+/// What a session serves, and by which rules.
+pub(crate) struct Served {
+    pub(crate) profile: Profile,
+    pub(crate) tree: Tree,
+    pub(crate) kept: Kept,
+}
 
 /// A connection that may use a tree under a profile.
 pub(crate) struct Session {
@@ -32,6 +43,11 @@ pub(crate) struct Session {
     profile: Profile,
     usage: Usage,
     tree: Tree,
+    /// The store of blocks, where there is one and the client makes use of it.
+    cas: Option<Cas>,
+    quota: Option<Quota>,
+    /// Held until the session ends.
+    _slot: Option<Slot>,
     publisher: Publisher,
     caps: Caps,
     sender: BlockSender,
@@ -51,8 +67,7 @@ impl Session {
         audit: Arc<Audit>,
         _sandboxed: &Sandboxed,
         connection: Connection,
-        profile: Profile,
-        tree: Tree,
+        Served { profile, tree, kept: Kept { cas, quota, slot } }: Served,
         live: Arc<LiveSlot>,
     ) -> Self {
         Self {
@@ -62,6 +77,9 @@ impl Session {
             profile,
             usage: Usage::default(),
             tree,
+            cas,
+            quota,
+            _slot: slot,
             publisher: Publisher::default(),
             caps: Caps::NONE,
             sender: BlockSender::new(Caps::NONE),
@@ -85,6 +103,9 @@ impl Session {
             Err(end) => Err(end),
         };
         self.live.abort();
+        if let Some(cas) = self.cas.take() {
+            cas.finish();
+        }
         match end {
             Ok(()) => Exit::Done,
             Err(End::Link(_)) => Exit::Io,
@@ -107,7 +128,10 @@ impl Session {
             let why = format!("protocol version mismatch: client={version} server={VERSION}");
             return Err(End::Violation(why));
         }
-        self.caps = caps & offered(&self.profile.rules);
+        self.caps = caps & offered(&self.profile.rules, self.cas.is_some());
+        if !self.caps.has(Caps::DEDUP) {
+            self.cas = None;
+        }
         self.sender = BlockSender::new(self.caps);
         self.receiver = BlockReceiver::new(self.caps);
         self.connection.send(&Message::Welcome { version: VERSION, caps: self.caps })?;
@@ -145,8 +169,10 @@ impl Session {
                 parents: rules.verbs.has(Verb::Mkdir),
                 mode: rules.file_mode,
                 min_free: rules.min_free,
+                readable: self.cas.is_some() && granted(rules).reads_files(),
             };
-            self.live.begin(|| LivePut::begin(&self.tree, &mut self.publisher, permit, &terms))
+            let quota = self.quota.as_mut();
+            self.live.begin(|| LivePut::begin(&self.tree, &mut self.publisher, permit, &terms, quota))
         });
         match begun {
             Ok(()) => Ok(()),
@@ -166,10 +192,23 @@ impl Session {
             return if self.discarding { Ok(()) } else { self.unexpected(header.kind) };
         }
         reader.limit_body(COMPRESSED_HEADER + MAX_BLOCK);
+        if let Some(Err(failure)) = self.live.with(|put| put.expect(data.decoded_len())) {
+            reader.skip(data.len())?;
+            return self.refuse_put(&failure);
+        }
         self.usage.moved += data.decoded_len() as u64;
-        let live = &self.live;
-        let failure = match self.receiver.receive(data, reader, |bytes| live.receive(bytes)) {
-            Ok(()) => return Ok(()),
+        let (live, mut stored) = (&self.live, None);
+        let received = self.receiver.receive(data, reader, |bytes| {
+            stored = live.with(|put| put.receive(bytes)).transpose()?.flatten();
+            Ok(())
+        });
+        let failure = match received {
+            Ok(()) => {
+                if let (Some(cas), Some(Stored { hash, source, upload })) = (&mut self.cas, stored) {
+                    cas.keep(hash, source, &upload);
+                }
+                return Ok(());
+            }
             Err(ReceiveError::Frame(error)) => return Err(error.into()),
             Err(ReceiveError::Decode(error)) => Failure::Decode(error),
             Err(ReceiveError::NotNegotiated(algo)) => Failure::NotNegotiated(algo),
@@ -179,13 +218,15 @@ impl Session {
     }
 
     fn have_blocks(&mut self, header: Header) -> Result<(), End> {
-        self.connection.reader.message(header)?;
-        if self.live.is_live() {
-            self.refuse_put(&Failure::Capability("CAP_DEDUP"))
-        } else if self.discarding {
-            Ok(())
-        } else {
-            self.unexpected(header.kind)
+        let Message::HaveBlocks { block_size, hashes } = self.connection.reader.message(header)? else {
+            return self.unexpected(header.kind);
+        };
+        if !self.live.is_live() {
+            return if self.discarding { Ok(()) } else { self.unexpected(header.kind) };
+        }
+        match announce(&self.live, self.cas.as_ref(), block_size, hashes.to_vec()) {
+            Ok(bits) => self.connection.send(&Message::MissingBlocks { bits: &bits }),
+            Err(failure) => self.refuse_put(&failure),
         }
     }
 
@@ -195,7 +236,9 @@ impl Session {
         if std::mem::take(&mut self.discarding) {
             return Ok(());
         }
-        match self.live.finish(&mut self.publisher) {
+        let finished = self.live.finish(&mut self.publisher, self.quota.as_mut());
+        self.release_quota();
+        match finished {
             None => self.unexpected(header.kind),
             Some(result) => {
                 let path = std::mem::take(&mut self.put_path);
@@ -210,10 +253,17 @@ impl Session {
     /// Answers the Put that came last with an Error; what is left of it is passed over.
     fn refuse_put(&mut self, failure: &Failure) -> Result<(), End> {
         self.live.abort();
+        self.release_quota();
         self.discarding = true;
         self.connection.reader.limit_body(MAX_BODY);
         let path = std::mem::take(&mut self.put_path);
         self.failed("put", &path, failure)
+    }
+
+    fn release_quota(&mut self) {
+        if let Some(quota) = &mut self.quota {
+            quota.release();
+        }
     }
 
     /// Fails a Put in the middle of which a frame of another kind comes; that frame is served, so nothing is
@@ -316,8 +366,11 @@ impl Session {
 }
 
 /// What a session can do; what its client can do, too, holds.
-fn offered(rules: &Rules) -> Caps {
+fn offered(rules: &Rules, store: bool) -> Caps {
     let mut caps = Caps::FAST | Caps::SYNC | Caps::PUT_OFFSET;
+    if store {
+        caps = caps | Caps::DEDUP;
+    }
     if rules.compression.zstd {
         caps = caps | Caps::ZSTD;
     }
@@ -325,6 +378,25 @@ fn offered(rules: &Rules) -> Caps {
         caps = caps | Caps::LZ4;
     }
     caps
+}
+
+/// Takes an announcement of blocks: which of them have to come. Block by block, so that the watch never waits long
+/// for the slot.
+fn announce(
+    live: &LiveSlot,
+    cas: Option<&Cas>,
+    block_size: u32,
+    hashes: Vec<Hash>,
+) -> Result<Vec<u8>, Failure> {
+    let cas = cas.ok_or(Failure::Capability("CAP_DEDUP"))?;
+    live.with(|put| put.announce(block_size, hashes, cas)).transpose()?;
+    loop {
+        match live.with(|put| put.look_up(cas)).transpose()? {
+            Some(None) => {}
+            Some(Some(bits)) => return Ok(bits),
+            None => return Ok(Vec::new()),
+        }
+    }
 }
 
 fn end_of_file() -> End {

@@ -1,5 +1,7 @@
 //! What `doctor` says of a host, held against what a session does there, and what `sessions` shows.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Output, Stdio};
 
 use bcmr_tests::policy::{NAME, Policy, Profile};
@@ -67,6 +69,9 @@ fn has(findings: &[(String, String, String)], about: &str, grade: &str, text: &s
 fn a_host_with_everything_is_full_and_one_that_lacks_something_says_what() {
     let site = Site::new();
     site.file("f", "inside");
+    let state = site.base().join("state");
+    fs::create_dir(&state).unwrap();
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o700)).unwrap();
     let before = site.everything();
     let policy = Policy::new(format!("{}[personal]\nallow = false\n", Profile::new(&site).text()));
     let log = Log::new();
@@ -106,6 +111,11 @@ fn a_host_with_everything_is_full_and_one_that_lacks_something_says_what() {
     has(&findings, "p: account", "full", "not served");
     has(&findings, "account", "refuses", "served by nothing");
     assert_eq!(site.everything(), before, "what was tried is gone again");
+    fs::remove_dir(&state).unwrap();
+    policy.write(Profile::new(&site).text() + "[personal]\nallow = false\n");
+    has(&host(Some(&log), &[], "true").doctor("degraded"), "p: state", "degraded", "no dedup");
+    policy.write(Profile::new(&site).key("max_sessions", 3).text() + "[personal]\nallow = false\n");
+    has(&host(Some(&log), &[], "true").doctor("refuses"), "p: state", "refuses", "provision");
 }
 
 #[test]

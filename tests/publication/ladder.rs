@@ -57,7 +57,9 @@ fn rungs_of_one(calls: &[&Call], name: &str) -> Option<Rungs> {
             && call.succeeded()
             && (call.args.contains("O_TMPFILE") || (call.args.contains("O_CREAT") && call.names(".bcmr-")))
     };
-    let stage = calls[..at].iter().rfind(is_stage).expect("published, and never staged");
+    let staged_at =
+        calls[..at].iter().rposition(|call| is_stage(&call)).expect("published, and never staged");
+    let stage = calls[staged_at];
     let staged = if stage.args.contains("O_TMPFILE") { Staged::Unnamed } else { Staged::Named };
     let published = match (&*publishing.name, staged) {
         ("linkat", _) if publishing.args.contains("AT_EMPTY_PATH") => Published::LinkedByDescriptor,
@@ -70,7 +72,8 @@ fn rungs_of_one(calls: &[&Call], name: &str) -> Option<Rungs> {
         ("renameat", Staged::Named) => Published::Renamed,
         other => panic!("{other:?}"),
     };
-    let did = |name: &str| calls.iter().any(|call| call.name == name && call.succeeded());
+    // Not before: a dynamic linker reads libraries as a copy by hand reads.
+    let did = |name: &str| calls[staged_at..].iter().any(|call| call.name == name && call.succeeded());
     let kept = if did("ioctl") {
         Some(Kept::Shared)
     } else if did("copy_file_range") {

@@ -186,6 +186,8 @@ impl Client {
         command
             .env("HOME", home.path())
             .env("TMPDIR", home.path())
+            // No store of blocks, unless a test says where.
+            .env("BCMR_CAS_DIR", "/dev/null")
             .env_remove("TERM")
             .env_remove("XDG_STATE_HOME");
         command.env_remove("XDG_CONFIG_HOME").env_remove("XDG_CACHE_HOME").env_remove("XDG_DATA_HOME");

@@ -143,7 +143,11 @@ impl Launch {
                 command
             }
         };
-        command.args(&self.args).envs(self.env.iter().map(|(name, value)| (name, value)));
+        // No store of blocks in the home directory of whoever runs the tests, unless a test says where.
+        command
+            .args(&self.args)
+            .env("BCMR_CAS_DIR", "/dev/null")
+            .envs(self.env.iter().map(|(name, value)| (name, value)));
         if let Some(uid) = self.uid {
             command.uid(uid).gid(uid);
         }

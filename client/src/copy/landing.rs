@@ -119,7 +119,7 @@ impl Landing {
             }
         };
         let settings = self.outcomes.settings;
-        let how = How { overwrite: settings.overwrite, sync: settings.sync, mode: None };
+        let how = How { overwrite: settings.overwrite, sync: settings.sync, ..How::default() };
         let name = job.local.file_name().unwrap_or(OsStr::new(""));
         self.publisher.begin(open, name, how).map_err(|error| local(&job.local, error))
     }

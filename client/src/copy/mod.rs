@@ -1,5 +1,6 @@
 //! The copy command: which way, to where, and what is made of what comes out.
 
+mod announce;
 mod crew;
 mod dial;
 pub(crate) mod download;
@@ -148,5 +149,5 @@ fn caps(args: &CopyArgs) -> Caps {
     };
     let fast = if args.fast { Caps::FAST } else { Caps::NONE };
     let sync = if args.sync { Caps::SYNC } else { Caps::NONE };
-    codecs | fast | sync
+    codecs | fast | sync | Caps::DEDUP
 }

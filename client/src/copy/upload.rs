@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bcmr_wire::Message;
-use bcmr_wire::blocks::SendError;
+use bcmr_wire::blocks::{SendError, dedup};
 use bcmr_wire::frame::FrameError;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::Outcomes;
+use super::announce::{self, Answer, Sent};
 use super::crew::{Errand, carry};
 use super::dial::Dialer;
 use super::names::{self, Into, Standing};
@@ -40,6 +41,8 @@ struct Sending {
     hash: OnceLock<blake3::Hash>,
     /// Why the file could not be read to its end.
     source_failed: OnceLock<String>,
+    /// Where the answer goes if the file's blocks are announced, and how many there are then.
+    answer: Answer,
     /// Set when the Error is here, so that the rest of the content is not sent.
     refused: AtomicBool,
 }
@@ -166,14 +169,22 @@ fn send_file(link: &mut Exchange, item: FileItem, outcomes: &Outcomes) -> Result
         size,
         hash: OnceLock::new(),
         source_failed: OnceLock::new(),
+        answer: Answer::default(),
         refused: AtomicBool::new(false),
     });
     let FileItem { local, remote } = &sending.item;
     let put = Message::Put { path: remote, size, offset: 0, overwrite: outcomes.settings.overwrite };
     link.send(&put, Job::Put(PutJob(Arc::clone(&sending))))?;
+    link.blocks.begin();
+    if announce::pays(link.caps, size) {
+        let refused = || sending.refused.load(Ordering::Acquire);
+        match announce::send(link, &file, size, &sending.answer, refused, outcomes.meter())? {
+            Sent::NotAnnounced => {}
+            sent => return finish_announced(link, &sending, &file, &before, sent),
+        }
+    }
     let mut hasher = blake3::Hasher::new();
     let mut left = size;
-    link.blocks.begin();
     while left > 0 && !sending.refused.load(Ordering::Acquire) {
         match link.blocks.send(&mut file, left, Some(&mut hasher), &mut link.requests) {
             Ok(0) => break,
@@ -199,6 +210,32 @@ fn send_file(link: &mut Exchange, item: FileItem, outcomes: &Outcomes) -> Result
     Ok(link.requests.push(&Message::Done)?)
 }
 
+/// Ends a Put whose blocks were announced. What was sent of a source that changed is not what was announced, or is
+/// too little: the server publishes nothing.
+fn finish_announced(
+    link: &mut Exchange,
+    sending: &Sending,
+    file: &File,
+    before: &Metadata,
+    sent: Sent,
+) -> Result<(), Dead> {
+    let local = &sending.item.local;
+    match sent {
+        Sent::Whole(_) if changed(file, before) => {
+            let _ = sending.source_failed.set(format!("{}: changed while it was copied", local.display()));
+            link.requests.push(&Message::Data { payload: &[0] })?;
+        }
+        Sent::Whole(hash) => {
+            let _ = sending.hash.set(hash);
+        }
+        Sent::Source(e) => {
+            let _ = sending.source_failed.set(format!("{}: {e}", local.display()));
+        }
+        Sent::Refused | Sent::NotAnnounced => {}
+    }
+    Ok(link.requests.push(&Message::Done)?)
+}
+
 /// Opens a source, and looks at it.
 fn open(path: &Path) -> io::Result<(File, Metadata)> {
     // Not File::open, which on musl takes a second call to do what O_CLOEXEC has done.
@@ -220,14 +257,21 @@ fn changed(file: &File, before: &Metadata) -> bool {
 impl PutJob {
     /// Takes the reply. The job comes back where it was not answered.
     pub(crate) fn take(self, replies: &mut Replies, outcomes: &Outcomes) -> Result<(), (Option<Self>, Lost)> {
-        let reply = match replies.reply() {
-            Ok(reply) => reply,
-            Err(Lost::Stream(FrameError::Oversized { .. })) => {
-                // Only a server that repeats the refused block in its Error sends such a frame here.
-                self.refused(outcomes, "the server refused it at great length".to_owned());
-                return Err((None, Lost::Foreign));
+        let reply = loop {
+            match replies.reply() {
+                Ok(Reply::Missing(bits)) if self.answers(&bits) => {
+                    if !self.0.answer.give(bits) {
+                        return Err((Some(self), Lost::Unexpected("MissingBlocks")));
+                    }
+                }
+                Ok(reply) => break reply,
+                Err(Lost::Stream(FrameError::Oversized { .. })) => {
+                    // Only a server that repeats the refused block in its Error sends such a frame here.
+                    self.refused(outcomes, "the server refused it at great length".to_owned());
+                    return Err((None, Lost::Foreign));
+                }
+                Err(why) => return Err((Some(self), why)),
             }
-            Err(why) => return Err((Some(self), why)),
         };
         match reply {
             Reply::Ok(hash) => {
@@ -243,7 +287,6 @@ impl PutJob {
                 Ok(())
             }
             Reply::Error(error) => {
-                self.0.refused.store(true, Ordering::Release);
                 let ours = error.is_ours();
                 self.refused(outcomes, error.text);
                 if ours { Ok(()) } else { Err((None, Lost::Foreign)) }
@@ -252,7 +295,19 @@ impl PutJob {
         }
     }
 
+    /// Whether these bits answer the announcement of this file's blocks.
+    fn answers(&self, bits: &[u8]) -> bool {
+        bits.len() as u64 == dedup::count(self.0.size).div_ceil(8)
+    }
+
+    /// Tells whoever still sends that no answer comes.
+    pub(crate) fn give_up(&self) {
+        self.0.answer.give_up();
+    }
+
     fn refused(self, outcomes: &Outcomes, why: String) {
+        self.0.refused.store(true, Ordering::Release);
+        self.give_up();
         match self.0.source_failed.get() {
             Some(text) => outcomes.fail(text),
             None => outcomes.refuse(Item::File(self.0.item.clone()), why),

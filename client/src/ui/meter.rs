@@ -7,6 +7,7 @@ pub(crate) struct Meter {
     already: AtomicU64,
     moved: AtomicU64,
     copied: AtomicU64,
+    present: AtomicU64,
     wire: AtomicU64,
 }
 
@@ -28,6 +29,11 @@ impl Meter {
         self.already.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Content that the server had already, and that was not sent.
+    pub(crate) fn add_present(&self, bytes: u64) {
+        self.present.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// Bytes of the protocol, both ways.
     pub(crate) fn add_wire(&self, bytes: u64) {
         self.wire.fetch_add(bytes, Ordering::Relaxed);
@@ -47,6 +53,10 @@ impl Meter {
 
     pub(crate) fn copied(&self) -> u64 {
         self.copied.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn present(&self) -> u64 {
+        self.present.load(Ordering::Relaxed)
     }
 
     pub(crate) fn wire(&self) -> u64 {

@@ -11,8 +11,12 @@ pub(super) fn summary(meter: &Meter, elapsed: Duration) -> String {
         0 => String::new(),
         n => format!(" ({n} already there)"),
     };
+    let present = match meter.present() {
+        0 => String::new(),
+        bytes => format!(" ({} were already there)", BinaryBytes(bytes)),
+    };
     format!(
-        "{files} {}{already}, {} in {}, {}/s, {} on the wire",
+        "{files} {}{already}, {}{present} in {}, {}/s, {} on the wire",
         if files == 1 { "file" } else { "files" },
         BinaryBytes(meter.copied()),
         seconds(elapsed),

@@ -21,7 +21,6 @@ pub(super) struct Is {
     pub(super) value: u64,
 }
 
-#[cfg(target_env = "gnu")]
 const fn is(arg: u8, value: u64) -> Is {
     Is { arg, mask: u64::MAX, value }
 }
@@ -91,6 +90,7 @@ pub(super) const ALLOWED: &[Call] = calls! {
     SYS_flistxattr, "the same";
     SYS_fsetxattr, "the same";
     SYS_fremovexattr, "an inherited ACL that the replaced file had not";
+    SYS_utimensat when [[is(1, 0)]], "a stored block was used, by handle only";
     SYS_fsync, "SYNC";
     SYS_fdatasync, "SYNC";
 

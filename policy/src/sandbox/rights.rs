@@ -21,6 +21,14 @@ pub struct Granted {
     pub state: u64,
 }
 
+impl Granted {
+    /// Whether files of the tree can be read, if only the session's own.
+    #[must_use]
+    pub fn reads_files(self) -> bool {
+        BitFlags::<AccessFs>::from_bits_truncate(self.root).contains(AccessFs::ReadFile)
+    }
+}
+
 /// What a sandbox under these rules grants.
 #[must_use]
 pub fn granted(rules: &Rules) -> Granted {

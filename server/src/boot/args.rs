@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// A hardened file-transfer server that sshd starts
 #[derive(Debug, Parser)]
@@ -26,6 +26,12 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Show the sessions that live on this host
     Sessions(SessionsArgs),
+    /// Make the state directories that an account's profiles name; only root may
+    Provision(ProvisionArgs),
+    /// Look at, check or empty the stores of an account's blocks
+    Cas(CasArgs),
+    /// Show what an account published and still stands
+    Quota(QuotaArgs),
     /// Clear away what killed sessions left below a directory
     Sweep(SweepArgs),
 }
@@ -75,6 +81,64 @@ pub(crate) struct SessionsArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// For whom to make state directories.
+#[derive(Debug, Args)]
+pub(crate) struct ProvisionArgs {
+    /// The account
+    #[arg(long, value_name = "NAME")]
+    pub(crate) account: String,
+}
+
+/// What to do with stores.
+#[derive(Debug, Args)]
+pub(crate) struct CasArgs {
+    /// What to do
+    #[arg(value_enum)]
+    pub(crate) command: CasCommand,
+    /// Act as this account; only root may
+    #[arg(long, value_name = "NAME")]
+    pub(crate) account: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What to do with a store.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum CasCommand {
+    /// Count its blocks
+    Stat,
+    /// Read every block, and remove those that are damaged
+    Verify,
+    /// Remove the least recently used until it is below its cap
+    Gc,
+    /// Remove every block
+    Clear,
+}
+
+/// What to do with ledgers.
+#[derive(Debug, Args)]
+pub(crate) struct QuotaArgs {
+    /// What to do
+    #[arg(value_enum)]
+    pub(crate) command: QuotaCommand,
+    /// Act as this account; only root may
+    #[arg(long, value_name = "NAME")]
+    pub(crate) account: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What to do with a ledger.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum QuotaCommand {
+    /// Show what it says
+    Show,
+    /// Look at every file first, and strike what is gone
+    Rescan,
 }
 
 /// What to sweep.

@@ -37,7 +37,8 @@ impl Audience {
 
     /// Tells the client: by an Error frame where it speaks the protocol, else by one line of text.
     pub(crate) fn tell(&self, denial: &Denial, output: OwnedFd, id: SessionId) {
-        let told = if self.profile.is_some() && denial.exit == Exit::Refused { REFUSED } else { denial.told };
+        let told =
+            if self.profile.is_some() && denial.exit == Exit::Refused { REFUSED } else { &*denial.told };
         match self.original {
             Original::Other => exit::say(told),
             Original::Probe(_) => exit::say(&reply::with_session(told, id)),

@@ -12,6 +12,10 @@ pub(crate) struct Environment {
     pub(crate) logname: Option<String>,
     /// XDG_STATE_HOME: where personal mode keeps state.
     pub(crate) state_home: Option<PathBuf>,
+    /// BCMR_CAS_DIR: where personal mode keeps blocks instead.
+    pub(crate) cas_dir: Option<PathBuf>,
+    /// BCMR_CAS_CAP_MB: how many MiB of them, 0 for any number.
+    pub(crate) cas_cap: Option<String>,
     /// SSH_CONNECTION, for the audit trail: the client's address and port, then the server's.
     pub(crate) ssh_connection: Option<String>,
     /// SSH_ORIGINAL_COMMAND: what the client asked sshd to run, where sshd runs something else.
@@ -26,6 +30,8 @@ impl Environment {
             home: path("HOME"),
             logname: std::env::var("LOGNAME").ok(),
             state_home: path("XDG_STATE_HOME").filter(|path| path.is_absolute()),
+            cas_dir: path("BCMR_CAS_DIR"),
+            cas_cap: std::env::var("BCMR_CAS_CAP_MB").ok(),
             ssh_connection: std::env::var("SSH_CONNECTION").ok(),
             original_command: std::env::var_os("SSH_ORIGINAL_COMMAND"),
         }

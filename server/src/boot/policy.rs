@@ -64,5 +64,17 @@ fn personal(root: Option<PathBuf>, environment: &Environment) -> Result<Rules, D
     };
     let root = root.or_else(|| home.map(Path::to_owned)).ok_or_else(no_root)?;
     let state_home = environment.state_home.clone().or_else(|| home.map(|home| home.join(".local/state")));
-    Ok(Rules::personal(root, state_home.map(|home| home.join("bcmr")).unwrap_or_default()))
+    let state = environment.cas_dir.clone().or_else(|| state_home.map(|home| home.join("bcmr")));
+    let mut rules = Rules::personal(root, state.unwrap_or_default());
+    if let Some(cap) = &environment.cas_cap {
+        rules.cas.cap = match cap.parse::<u64>() {
+            Ok(0) => u64::MAX,
+            Ok(mib) => mib.saturating_mul(1 << 20),
+            Err(_) => {
+                let why = format!("BCMR_CAS_CAP_MB={cap} is no number of MiB");
+                return Err(Denial::new("the server is misconfigured", why));
+            }
+        };
+    }
+    Ok(rules)
 }

@@ -4,7 +4,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use bcmr_policy::{Account, Fence, Rules, View};
-use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat, readlinkat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fstat, mkdirat, openat, readlinkat, statat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::denial::Denial;
@@ -12,6 +12,7 @@ use super::denial::Denial;
 /// An opened root, what is closed in it, and the fence around it.
 pub(crate) struct Root {
     pub(crate) dir: OwnedFd,
+    pub(crate) stat: Stat,
     /// The state directory, where there is one.
     pub(crate) state: Option<OwnedFd>,
     pub(crate) fence: Fence,
@@ -60,7 +61,7 @@ pub(crate) fn open(rules: &Rules, home: &Home) -> Result<Root, Denial> {
         return Err(failed("LOGNAME names it, and it does not belong to this account".to_owned()));
     }
     // Missing, or not for this account: then there is no state, and nothing to close but the name.
-    let state = open_dir(&rules.state).ok();
+    let state = open_dir(&rules.state);
     // Paths of the protocol are UTF-8: a root that is not has no absolute spelling at all.
     let spellings = |opened: &Opened| -> Vec<String> {
         let both = [&opened.given, &opened.canonical].into_iter();
@@ -72,8 +73,10 @@ pub(crate) fn open(rules: &Rules, home: &Home) -> Result<Root, Denial> {
         View::Jail => Fence::jail_view(),
     };
     let state_spellings = match &state {
-        Some(state) => spellings(state),
-        None => absent_spellings(&rules.state),
+        Ok(state) => spellings(state),
+        // No directory can come to be there.
+        Err(Errno::NOTDIR) => Vec::new(),
+        Err(_) => absent_spellings(&rules.state),
     };
     for state in &state_spellings {
         for root in &root_spellings {
@@ -94,7 +97,19 @@ pub(crate) fn open(rules: &Rules, home: &Home) -> Result<Root, Denial> {
             fence = fence.guarding(root, home);
         }
     }
-    Ok(Root { dir: root.dir, state: state.map(|state| state.dir), fence })
+    Ok(Root { dir: root.dir, stat: root.stat, state: state.ok().map(|state| state.dir), fence })
+}
+
+/// Makes the state directory of personal mode, closed to others, with the directories above it. Where that fails
+/// there is no state, and a session can do without.
+pub(crate) fn make_state(path: &Path) {
+    let missing: Vec<_> =
+        path.ancestors().take_while(|path| statat(CWD, *path, AtFlags::empty()).is_err()).collect();
+    for path in missing.into_iter().rev() {
+        if mkdirat(CWD, path, Mode::RWXU).is_err() {
+            return;
+        }
+    }
 }
 
 /// The paths under which a directory will be known that someone makes later, perhaps by way of the protocol: as

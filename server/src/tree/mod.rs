@@ -12,6 +12,7 @@ use std::os::fd::OwnedFd;
 
 use bcmr_policy::{Fence, Profile, Refusal, RootedPath, Symlinks};
 use bcmr_publish::{Kind, NewDirs};
+use bcmr_wire::RemotePath;
 use cap_std::fs::{Dir, File};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::{Errno, retry_on_intr};
@@ -133,9 +134,16 @@ impl Tree {
     }
 
     /// The same for something that is going to be written: a link may lead to where its own path did not.
-    pub(crate) fn place_to_write(&self, path: &RootedPath) -> Result<Place, Failure> {
+    /// Returns the path that leads there without a link on the way, too.
+    pub(crate) fn place_to_write(&self, path: &RootedPath) -> Result<(RootedPath, Place), Failure> {
         let (plain, place) = self.resolve(path.clone(), &mut Links::default())?;
-        if self.fence.guards(&plain) { Err(Refusal::DotFile.into()) } else { Ok(place) }
+        if self.fence.guards(&plain) { Err(Refusal::DotFile.into()) } else { Ok((plain, place)) }
+    }
+
+    /// The inode that stands at a path, relative to the root, that was used before.
+    pub(crate) fn inode(&self, path: &str) -> Option<u64> {
+        let path = self.fence.admit(&RemotePath::parse(path).ok()?).ok()?;
+        self.entry(&path).ok().map(|entry| entry.stat.st_ino)
     }
 
     /// The same, and the path that leads there without a symbolic link on the way.

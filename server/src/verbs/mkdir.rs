@@ -9,7 +9,7 @@ use crate::tree::{Place, Tree};
 
 /// Makes a directory and its missing parents; one that exists is as good.
 pub(crate) fn mkdir(tree: &Tree, permit: Permit<request::Mkdir>, sync: bool) -> Result<(), Failure> {
-    let place = match tree.place_to_write(permit.path())? {
+    let place = match tree.place_to_write(permit.path())?.1 {
         Place::Entry(entry) if entry.is_dir() => return Ok(()),
         Place::Entry(_) => return Err(Failure::os("creating a directory")(Errno::NOTDIR)),
         place => place,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "a permit is spent by the act that it permits")]
 
+pub(crate) mod announced;
 pub(crate) mod get;
 pub(crate) mod hash;
 pub(crate) mod list;

@@ -90,6 +90,45 @@ impl BlockSender {
         Ok(Some(Spliced { sent, ended: sent < len }))
     }
 
+    /// Sends one block in one frame, as the receiver of announced blocks wants it.
+    ///
+    /// # Errors
+    /// Of the stream.
+    pub fn send_block<W: Write>(&mut self, block: &[u8], stream: &mut FrameWriter<W>) -> io::Result<()> {
+        let start = Instant::now();
+        let len = block.len() as u64;
+        let codes = self.skip == 0 && self.choice.as_ref().is_none_or(Choice::codes);
+        let (Some(algo), true) = (self.algo, codes) else {
+            stream.push_block(Encoded::Raw(block))?;
+            self.skip = self.skip.saturating_sub(len);
+            if let Some(choice) = &mut self.choice
+                && !choice.codes()
+            {
+                choice.sent(len, start.elapsed(), start.elapsed());
+            }
+            return Ok(());
+        };
+        let encoded = self.encoder.encode(algo, block);
+        let shrank = matches!(encoded, Encoded::Compressed { .. });
+        let writing = Instant::now();
+        stream.push_block(encoded)?;
+        self.coded(shrank, len, start, writing);
+        Ok(())
+    }
+
+    /// Learns from a block that was encoded.
+    fn coded(&mut self, shrank: bool, len: u64, start: Instant, writing: Instant) {
+        if shrank {
+            self.begin();
+            if let Some(choice) = &mut self.choice {
+                choice.sent(len, start.elapsed(), writing.elapsed());
+            }
+        } else {
+            self.skip = self.next_skip;
+            self.next_skip = (self.next_skip * 2).min(MOST_SKIP);
+        }
+    }
+
     /// Reads and sends the next block of `source`, at most `left` bytes, passing it through `hasher`. Returns
     /// the bytes that were read: 0 at the source's end, and then nothing was sent.
     ///
@@ -129,15 +168,7 @@ impl BlockSender {
         let shrank = matches!(encoded, Encoded::Compressed { .. });
         let writing = Instant::now();
         stream.push_block(encoded).map_err(SendError::Stream)?;
-        if shrank {
-            self.begin();
-            if let Some(choice) = &mut self.choice {
-                choice.sent(read as u64, start.elapsed(), writing.elapsed());
-            }
-        } else {
-            self.skip = self.next_skip;
-            self.next_skip = (self.next_skip * 2).min(MOST_SKIP);
-        }
+        self.coded(shrank, read as u64, start, writing);
         Ok(read)
     }
 }

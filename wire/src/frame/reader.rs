@@ -3,12 +3,16 @@ use std::io::{self, Read};
 use super::{DataHeader, FrameError, Header};
 use crate::field::Fields;
 use crate::limits::{
-    COMPRESSED_HEADER, DATA_HEADER, HEADER, LENGTH_PREFIX, MAX_BODY, MAX_PAYLOAD, RAW_BLOCK,
+    COMPRESSED_HEADER, DATA_HEADER, HEADER, LENGTH_PREFIX, MAX_BLOCK, MAX_BODY, MAX_PAYLOAD, RAW_BLOCK,
 };
 use crate::message::{Malformed, Message, Type, compressed_header};
 
 /// Bytes that the reader asks for at once: a raw block and its neighbours' headers.
 const READ_BUFFER: usize = RAW_BLOCK + 4096;
+
+/// Bytes of a long body's buffer that are kept for the next: a whole block's. A list of hashes may be four times as
+/// long, and comes seldom.
+const KEPT: usize = MAX_BLOCK + 4096;
 
 /// Cuts a stream into frames.
 ///
@@ -80,6 +84,9 @@ impl<R: Read> FrameReader<R> {
     /// # Errors
     /// [`FrameError`]; after it the stream cannot be read further.
     pub fn header(&mut self) -> Result<Option<Header>, FrameError> {
+        if self.long.capacity() > KEPT {
+            self.long = Vec::new();
+        }
         let header = loop {
             if let Some(header) = self.judge()? {
                 break header;

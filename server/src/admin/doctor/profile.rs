@@ -2,12 +2,13 @@
 
 use std::os::fd::AsFd;
 
-use bcmr_policy::{Account, Rules, Verb};
+use bcmr_policy::{Account, PERSONAL, Rules, Verb};
 use rustix::fs::fstat;
 
 use super::findings::{Findings, Grade};
 use super::{filesystem, trial};
 use crate::boot::root::{self, Home, Root};
+use crate::quota;
 
 /// Does for some rules what a session does before it serves, and says how that went.
 pub(super) fn look(findings: &mut Findings, rules: &Rules, account: &Account) {
@@ -40,11 +41,14 @@ pub(super) fn look(findings: &mut Findings, rules: &Rules, account: &Account) {
 fn state(findings: &mut Findings, about: &str, rules: &Rules, account: &Account, root: &Root) {
     let path = rules.state.display();
     let Some(state) = &root.state else {
-        findings.add(
-            about,
-            Grade::Full,
-            format!("{path} is not there, or not for this account: nothing is kept"),
-        );
+        let grade = match () {
+            // It makes its own when it serves.
+            () if rules.profile == PERSONAL => Grade::Full,
+            () if quota::needs_state(rules) => Grade::Refuses,
+            () => Grade::Degraded,
+        };
+        let lacks = "is not there, or not for this account: no dedup, and no quotas (bcmr-serve provision)";
+        findings.add(about, grade, format!("{path} {lacks}"));
         return;
     };
     match fstat(state) {

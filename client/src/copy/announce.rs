@@ -1,0 +1,146 @@
+//! Uploads of files whose blocks are announced, so that only those cross the wire that the server's store lacks.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bcmr_wire::blocks::dedup::{self, BLOCK, digest};
+use bcmr_wire::limits::{MAX_BLOCK, MAX_BODY};
+use bcmr_wire::{Caps, Hash, Message};
+
+use crate::exchange::{Dead, Exchange};
+use crate::ui::Meter;
+
+/// Bytes from which on announcing pays: below, sending is cheaper than a round trip and a second hash.
+const SMALLEST: u64 = 16 << 20;
+
+/// Bytes of HaveBlocks before its hashes: block size and count.
+const FIXED: u64 = 8;
+
+/// How long the blocks of a file may take to be hashed. The server waits meanwhile, and ends a session that keeps it
+/// waiting, after ten minutes where its operator says nothing else.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// Where the replies' thread puts the server's answer to an announcement.
+#[derive(Debug, Default)]
+pub(super) struct Answer(Mutex<Awaited>);
+
+#[derive(Debug, Default)]
+enum Awaited {
+    #[default]
+    NotYet,
+    By(SyncSender<Vec<u8>>),
+    /// None comes, or it has come.
+    NoMore,
+}
+
+impl Answer {
+    fn lock(&self) -> MutexGuard<'_, Awaited> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The answer to come; that none comes may be known already.
+    fn expect(&self) -> Receiver<Vec<u8>> {
+        let (sender, receiver) = sync_channel(1);
+        let mut awaited = self.lock();
+        if matches!(*awaited, Awaited::NotYet) {
+            *awaited = Awaited::By(sender);
+        }
+        receiver
+    }
+
+    /// Hands the answer over; returns whether one was expected.
+    pub(super) fn give(&self, bits: Vec<u8>) -> bool {
+        match std::mem::replace(&mut *self.lock(), Awaited::NoMore) {
+            Awaited::By(sender) => sender.send(bits).is_ok(),
+            Awaited::NotYet | Awaited::NoMore => false,
+        }
+    }
+
+    /// Tells whoever waits that no answer comes.
+    pub(super) fn give_up(&self) {
+        *self.lock() = Awaited::NoMore;
+    }
+}
+
+/// How an announced upload went.
+#[derive(Debug)]
+pub(super) enum Sent {
+    /// Every missing block was sent; the hash of the whole.
+    Whole(blake3::Hash),
+    /// Hashing takes too long: nothing was announced, and the content can be sent as it comes.
+    NotAnnounced,
+    /// The server refused meanwhile.
+    Refused,
+    /// The source cannot be read to its end.
+    Source(io::Error),
+}
+
+/// Whether the blocks of a file of this size are announced to a server with these capabilities.
+pub(super) const fn pays(caps: Caps, size: u64) -> bool {
+    caps.has(Caps::DEDUP) && size >= SMALLEST && FIXED + dedup::count(size) * 32 <= MAX_BODY as u64
+}
+
+/// Announces the blocks of a file whose Put has gone out, and sends those that are missing.
+pub(super) fn send(
+    link: &mut Exchange,
+    file: &File,
+    size: u64,
+    answer: &Answer,
+    refused: impl Fn() -> bool,
+    meter: &Meter,
+) -> Result<Sent, Dead> {
+    // The server may refuse the name: that is worth knowing before everything is hashed.
+    link.flush()?;
+    let mut block = vec![0; MAX_BLOCK];
+    let started = Instant::now();
+    let mut hashes: Vec<Hash> = Vec::new();
+    let mut parts = Vec::new();
+    for index in 0..dedup::count(size) {
+        if refused() {
+            return Ok(Sent::Refused);
+        }
+        if started.elapsed() > PATIENCE {
+            return Ok(Sent::NotAnnounced);
+        }
+        let block = &mut block[..dedup::len(size, index)];
+        if let Err(e) = read(file, block, index) {
+            return Ok(Sent::Source(e));
+        }
+        let digest = digest(index, block);
+        hashes.push(digest.hash);
+        parts.push(digest.part);
+    }
+    let bits = answer.expect();
+    link.requests.push(&Message::HaveBlocks { block_size: MAX_BLOCK as u32, hashes: &hashes })?;
+    link.flush()?;
+    drop(hashes);
+    let Ok(bits) = bits.recv() else { return if refused() { Ok(Sent::Refused) } else { Err(Dead) } };
+    for (index, byte) in (0..dedup::count(size)).zip(bits.iter().flat_map(|byte| [byte; 8])) {
+        let len = dedup::len(size, index);
+        if byte >> (index % 8) & 1 == 0 {
+            meter.add_present(len as u64);
+        } else {
+            if refused() {
+                return Ok(Sent::Refused);
+            }
+            let block = &mut block[..len];
+            if let Err(e) = read(file, block, index) {
+                return Ok(Sent::Source(e));
+            }
+            link.blocks.send_block(block, &mut link.requests)?;
+        }
+        meter.add_moved(len as u64);
+    }
+    Ok(Sent::Whole(dedup::whole(&parts)))
+}
+
+fn read(file: &File, block: &mut [u8], index: u64) -> io::Result<()> {
+    file.read_exact_at(block, index * BLOCK).map_err(|e| match e.kind() {
+        ErrorKind::UnexpectedEof => io::Error::other("it became shorter while it was copied"),
+        _ => e,
+    })
+}

@@ -1,0 +1,114 @@
+//! The thread that stores blocks while the upload goes on.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::Builder;
+use std::time::Duration;
+
+use bcmr_publish::Publisher;
+use bcmr_wire::Hash;
+
+use super::{Store, Upload};
+
+/// Blocks in memory that may wait: each has 4 MiB. Those that are read from the stage wait in any number.
+const WAITING: usize = 2;
+
+/// How long a session that is over waits for its last blocks.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// Where a block's bytes are.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// In a stage that can be read, or in the file that it became.
+    Stage { file: Arc<OwnedFd>, offset: u64, len: usize },
+    /// In memory: a profile that may not read its root cannot read a stage in it.
+    Memory(Vec<u8>),
+}
+
+impl Source {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Stage { len, .. } => *len,
+            Self::Memory(bytes) => bytes.len(),
+        }
+    }
+}
+
+/// A block to be stored.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) hash: Hash,
+    pub(super) source: Source,
+    pub(super) upload: Arc<Upload>,
+}
+
+/// The thread, started with the first block.
+#[derive(Debug, Default)]
+pub(super) struct Keeper(Option<Running>);
+
+#[derive(Debug)]
+struct Running {
+    jobs: Sender<Job>,
+    /// Room for blocks in memory: one token each.
+    room: SyncSender<()>,
+    /// Disconnected when the thread has ended.
+    ended: Receiver<()>,
+}
+
+impl Keeper {
+    /// Has a block stored. Where no thread can be started it is not.
+    pub(super) fn give(&mut self, store: &Arc<Store>, job: Job) {
+        if self.0.is_none() {
+            self.0 = start(store).ok();
+        }
+        let Some(running) = &self.0 else { return };
+        if matches!(job.source, Source::Memory(_)) && running.room.send(()).is_err() {
+            return;
+        }
+        // The thread lives as long as it is given jobs.
+        let _ = running.jobs.send(job);
+    }
+
+    /// Waits for the thread, but not for long: a client that is gone must not be outlived by much.
+    pub(super) fn finish(self) {
+        if let Some(Running { jobs, room, ended }) = self.0 {
+            drop((jobs, room));
+            let _ = ended.recv_timeout(PATIENCE);
+        }
+    }
+}
+
+fn start(store: &Arc<Store>) -> std::io::Result<Running> {
+    let (jobs, queue) = channel::<Job>();
+    let (room, taken) = sync_channel(WAITING);
+    let (end, ended) = sync_channel(0);
+    let store = Arc::clone(store);
+    Builder::new().name("keeper".to_owned()).stack_size(256 * 1024).spawn(move || {
+        let _end = end;
+        let mut publisher = Publisher::default();
+        for job in queue {
+            keep(&store, &job, &mut publisher);
+            if matches!(job.source, Source::Memory(_)) {
+                let _ = taken.recv();
+            }
+        }
+    })?;
+    Ok(Running { jobs, room, ended })
+}
+
+fn keep(store: &Store, job: &Job, publisher: &mut Publisher) {
+    let Job { hash, source, upload } = job;
+    if upload.is_full() {
+        return;
+    }
+    let stored = store.put(hash, source.len(), upload, publisher, |stage| match source {
+        Source::Stage { file, offset, len } => stage.copy_from(file.as_fd(), *offset, *len as u64),
+        Source::Memory(bytes) => stage.write(bytes),
+    });
+    // A store that is full, or a disk: the upload goes on without.
+    if !matches!(stored, Ok(true)) {
+        upload.full.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,87 @@
+//! Numbers that all sessions of an account share, in a file under a lock that a dead process cannot hold.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::{Errno, pread, pwrite, retry_on_intr};
+
+use super::private_file;
+
+/// How long a session waits for another that holds the lock; one that was stopped may hold it for ever.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A few numbers in a file, each 8 bytes, little end first.
+#[derive(Debug)]
+pub(crate) struct Shared<const N: usize> {
+    /// In a mutex, because flock(2) is held by all threads of a process alike.
+    file: Mutex<OwnedFd>,
+}
+
+/// The numbers while nobody else changes them.
+#[derive(Debug)]
+pub(crate) struct Held<'a, const N: usize> {
+    file: MutexGuard<'a, OwnedFd>,
+    numbers: [u64; N],
+    /// Whether the file was new, or no such file.
+    pub(crate) unknown: bool,
+}
+
+impl<const N: usize> Shared<N> {
+    pub(crate) fn open(dir: BorrowedFd<'_>, name: &str) -> Result<Self, Errno> {
+        Ok(Self { file: Mutex::new(private_file(dir, name)?) })
+    }
+
+    /// Waits for the lock, and reads.
+    ///
+    /// # Errors
+    /// AGAIN where another session does not let go of it; what reading fails with.
+    pub(crate) fn hold(&self) -> Result<Held<'_, N>, Errno> {
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        lock(file.as_fd())?;
+        let mut held = Held { file, numbers: [0; N], unknown: false };
+        let mut bytes = vec![0; N * 8];
+        held.unknown = retry_on_intr(|| pread(held.file.as_fd(), &mut bytes, 0))? != bytes.len();
+        if !held.unknown {
+            for (number, bytes) in held.numbers.iter_mut().zip(bytes.as_chunks().0) {
+                *number = u64::from_le_bytes(*bytes);
+            }
+        }
+        Ok(held)
+    }
+}
+
+impl<const N: usize> Held<'_, N> {
+    pub(crate) const fn numbers(&self) -> [u64; N] {
+        self.numbers
+    }
+
+    /// Writes the numbers. Where that fails they are as they were.
+    pub(crate) fn set(&mut self, numbers: [u64; N]) -> Result<(), Errno> {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let written = retry_on_intr(|| pwrite(self.file.as_fd(), &bytes, 0))?;
+        if written != bytes.len() {
+            return Err(Errno::NOSPC);
+        }
+        self.numbers = numbers;
+        Ok(())
+    }
+}
+
+impl<const N: usize> Drop for Held<'_, N> {
+    fn drop(&mut self) {
+        let _ = flock(self.file.as_fd(), FlockOperation::Unlock);
+    }
+}
+
+fn lock(file: BorrowedFd<'_>) -> Result<(), Errno> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match retry_on_intr(|| flock(file, FlockOperation::NonBlockingLockExclusive)) {
+            Err(Errno::WOULDBLOCK) if Instant::now() < deadline => sleep(Duration::from_millis(1)),
+            locked => return locked,
+        }
+    }
+}
