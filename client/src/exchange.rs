@@ -22,6 +22,7 @@ use crate::copy::download::GetItem;
 use crate::copy::landing::Landing;
 use crate::copy::upload::{MkdirJob, PutJob};
 use crate::exit::Fatal;
+use crate::queue;
 use crate::transport::Transport;
 
 /// Requests that may wait for their replies; bounds memory, not the number of files.
@@ -78,6 +79,11 @@ impl ServerError {
         id.is_some_and(|id| id.len() == 16 && id.bytes().all(|b| b.is_ascii_hexdigit()))
     }
 
+    /// Whether it says that something stands under the name: that may be what was to be sent.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.text.contains("already exists")
+    }
+
     /// The text, with the path that it is about: our server repeats it, others may not.
     pub(crate) fn about(&self, path: &str) -> String {
         if self.is_ours() { self.text.clone() } else { format!("{path}: {}", self.text) }
@@ -126,6 +132,12 @@ impl From<FrameError> for Lost {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Dead;
 
+impl From<queue::Gone> for Dead {
+    fn from(_: queue::Gone) -> Self {
+        Self
+    }
+}
+
 impl From<io::Error> for Dead {
     fn from(_: io::Error) -> Self {
         Self
@@ -145,7 +157,7 @@ pub(crate) struct Ending {
 pub(crate) struct Exchange {
     pub(crate) requests: FrameWriter<File>,
     pub(crate) blocks: BlockSender,
-    jobs: SyncSender<Job>,
+    jobs: queue::Sender<Job>,
     replies: JoinHandle<Ending>,
     transport: Transport,
     outcomes: Arc<Outcomes>,
@@ -181,13 +193,13 @@ impl Exchange {
         let caps = welcome(&mut replies)? & wanted;
         let child = transport.take().ok_or(NoWelcome::Nothing)?;
         child.show_stderr();
-        let (jobs, queue) = mpsc::sync_channel(QUEUE);
+        let (jobs, mut queue) = queue::queue(QUEUE);
         let hashed = !caps.has(Caps::FAST);
         let stream = Replies { reader: replies, blocks: BlockReceiver::new(caps), hashed };
         let (pid, shared) = (child.pid(), Arc::clone(outcomes));
         let replies = std::thread::Builder::new()
             .name("replies".to_owned())
-            .spawn(move || take_replies(stream, &queue, pid, &shared))
+            .spawn(move || take_replies(stream, &mut queue, pid, &shared))
             .map_err(|_| NoWelcome::Nothing)?;
         let blocks = BlockSender::new(caps);
         Ok(Self { requests, blocks, jobs, replies, transport: child, outcomes: Arc::clone(outcomes) })
@@ -195,16 +207,12 @@ impl Exchange {
 
     /// Sends a request, or its first frame, and queues what is to be done with the reply.
     pub(crate) fn send(&mut self, message: &Message<'_>, job: Job) -> Result<(), Dead> {
-        // Queued first: the reply may come before the request is written whole. What waits in the buffer must
-        // go out before the queue is waited for.
-        match self.jobs.try_send(job) {
-            Ok(()) => {}
-            Err(mpsc::TrySendError::Full(job)) => {
-                self.requests.flush()?;
-                self.jobs.send(job).map_err(|_| Dead)?;
-            }
-            Err(mpsc::TrySendError::Disconnected(_)) => return Err(Dead),
+        // What waits in the buffer must go out before the queue is waited for.
+        if self.jobs.is_full() {
+            self.requests.flush()?;
         }
+        // Queued first: the reply may come before the request is written whole.
+        self.jobs.send(job)?;
         Ok(self.requests.push(message)?)
     }
 
@@ -241,7 +249,7 @@ impl Exchange {
     pub(crate) fn wait_for_all(&mut self) -> Result<(), Dead> {
         let (sender, receiver) = mpsc::sync_channel(1);
         self.requests.flush()?;
-        self.jobs.send(Job::Barrier(sender)).map_err(|_| Dead)?;
+        self.jobs.send(Job::Barrier(sender))?;
         receiver.recv().map_err(|_| Dead)
     }
 
@@ -287,12 +295,12 @@ fn welcome(replies: &mut FrameReader<File>) -> Result<Caps, NoWelcome> {
 /// and gives back what was not answered.
 fn take_replies(
     mut stream: Replies,
-    queue: &Receiver<Job>,
+    queue: &mut queue::Receiver<Job>,
     child: Option<Pid>,
     outcomes: &Arc<Outcomes>,
 ) -> Ending {
     let mut landing = Landing::new(Arc::clone(outcomes));
-    let lost = queue.iter().find_map(|job| hand_over(job, &mut stream, &mut landing, outcomes).err());
+    let lost = queue.find_map(|job| hand_over(job, &mut stream, &mut landing, outcomes).err());
     outcomes.meter().add_wire(stream.reader.bytes_taken());
     let Some((unanswered, why)) = lost else { return Ending { why: None, left: Vec::new() } };
     if let Some(pid) = child {

@@ -6,6 +6,7 @@ mod exchange;
 mod exit;
 mod plan;
 mod probe;
+mod queue;
 mod schedule;
 mod target;
 mod transport;

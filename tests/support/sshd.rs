@@ -36,6 +36,12 @@ impl Sshd {
     /// only goes there before it does what was asked.
     #[must_use]
     pub fn start(programs: &[(&str, PathBuf)]) -> Self {
+        Self::with(programs, &[])
+    }
+
+    /// The same with further lines of sshd_config, which go before all others: the first of a kind holds.
+    #[must_use]
+    pub fn with(programs: &[(&str, PathBuf)], first: &[&str]) -> Self {
         let dir = tempfile::Builder::new().prefix("bcmr-sshd-").tempdir().unwrap();
         let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
         for name in ["home", "bin"] {
@@ -57,6 +63,7 @@ impl Sshd {
         let held = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = held.local_addr().unwrap().port();
         let server = [
+            first.join("\n"),
             format!("Port {port}"),
             "ListenAddress 127.0.0.1".to_owned(),
             format!("HostKey {}", path("host")),
