@@ -4,6 +4,7 @@ mod cli;
 mod copy;
 mod exchange;
 mod exit;
+mod pending;
 mod plan;
 mod probe;
 mod queue;

@@ -39,7 +39,8 @@ impl Sshd {
         Self::with(programs, &[])
     }
 
-    /// The same with further lines of sshd_config, which go before all others: the first of a kind holds.
+    /// The same with further lines of sshd_config, which go before all others: the first of a kind holds, but
+    /// for MaxStartups, of which it is the last.
     #[must_use]
     pub fn with(programs: &[(&str, PathBuf)], first: &[&str]) -> Self {
         let dir = tempfile::Builder::new().prefix("bcmr-sshd-").tempdir().unwrap();
@@ -69,7 +70,9 @@ impl Sshd {
             format!("HostKey {}", path("host")),
             format!("AuthorizedKeysFile {}", path("user.pub")),
             "StrictModes no\nUsePAM no\nUseDNS no\nPasswordAuthentication no".to_owned(),
-            "PermitRootLogin yes\nMaxStartups 100\nMaxSessions 100\nPidFile none".to_owned(),
+            "PermitRootLogin yes\nMaxSessions 100\nPidFile none".to_owned(),
+            if first.iter().any(|line| line.starts_with("MaxStartups")) { "" } else { "MaxStartups 100" }
+                .to_owned(),
             format!("Subsystem sftp {}", sftp_server()),
             format!(
                 "SetEnv PATH={}:/usr/local/bin:/usr/bin:/bin HOME={} BCMR_CAS_DIR={}",

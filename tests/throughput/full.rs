@@ -11,7 +11,7 @@ use bcmr_tests::{Client, Reply, Server, Site, binaries};
 use bcmr_wire::Message;
 use rustix::pipe::{fcntl_getpipe_size, fcntl_setpipe_size};
 
-use crate::{MIB, fill, hashes};
+use crate::{MIB, fill, hashes, memory};
 
 const PAGE: usize = 4096;
 const GIB: u64 = 1 << 30;
@@ -20,7 +20,7 @@ const GIB: u64 = 1 << 30;
 /// and over several.
 #[test]
 fn more_files_than_may_wait_go_up_and_come_down_through_pipes_of_4_kib() {
-    let site = Site::new();
+    let site = Site::within(&memory());
     fill(&site.outside().join("d"), (0..10_000).map(|number| number % 40));
     let narrow = quoted(&binaries::tool("fake-server"));
     let serve = serve(&site.root()).replace("exec ", "");

@@ -9,13 +9,7 @@ use bcmr_tests::client::quoted;
 use bcmr_tests::{Client, binaries};
 use tempfile::TempDir;
 
-use crate::figure;
-
-/// A place in memory, where there is some: what is looked at is the programs, not the disk.
-fn place() -> TempDir {
-    let memory = Path::new("/dev/shm");
-    if memory.is_dir() { TempDir::new_in(memory).unwrap() } else { TempDir::new().unwrap() }
-}
+use crate::{figure, memory};
 
 /// Empty files in directories of `each`.
 fn tree(dir: &Path, files: usize, each: usize) {
@@ -30,7 +24,7 @@ fn tree(dir: &Path, files: usize, each: usize) {
 
 /// System calls of both ends for copying so many files, by strace.
 fn calls(files: usize, up: bool) -> u64 {
-    let place = place();
+    let place = TempDir::new_in(memory()).unwrap();
     let path = |name: &str| place.path().join(name);
     tree(&path("root/d"), files, 500);
     fs::rename(path("root/d"), path("d")).unwrap();
@@ -65,7 +59,7 @@ fn a_hundred_thousand_files_cost_no_more_calls_each_than_ten_thousand() {
 /// KiB of the client's resident set at its largest, uploading a million empty files to a server that stores none.
 fn peak_of_a_million(each: usize) -> u64 {
     const FILES: usize = 1_000_000;
-    let place = place();
+    let place = TempDir::new_in(memory()).unwrap();
     tree(&place.path().join("d"), FILES, each);
     let client = Client::ours().to_fake("puts honestly").within(place.path());
     let running = client.args(["copy", "-r", "d", ":"]).start();

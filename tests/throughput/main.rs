@@ -22,6 +22,12 @@ use rustix::process::Pid;
 
 const MIB: usize = 1 << 20;
 
+/// Where many files are made: in memory, where there is some, since it is not the disk that is looked at.
+fn memory() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    if memory.is_dir() { memory } else { std::env::temp_dir() }
+}
+
 /// Files of these sizes in a new directory `dir`, each of other content.
 fn fill(dir: &Path, sizes: impl IntoIterator<Item = usize>) {
     fs::create_dir(dir).unwrap();

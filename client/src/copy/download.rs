@@ -25,7 +25,7 @@ pub(crate) struct GetItem {
     pub(super) remote: String,
     pub(super) local: PathBuf,
     /// Bytes, as the server said beforehand.
-    size: u64,
+    pub(crate) size: u64,
     pub(super) turn: Turn,
     /// Whether its directory was made for it, so that nothing stands there.
     fresh: bool,

@@ -226,6 +226,11 @@ fn changed(file: &File, before: &Metadata) -> bool {
 }
 
 impl PutJob {
+    /// Bytes of content that were declared.
+    pub(crate) fn size(&self) -> u64 {
+        self.0.size
+    }
+
     /// Takes the reply. The job comes back where it was not answered.
     pub(crate) fn take(self, replies: &mut Replies, outcomes: &Outcomes) -> Result<(), (Option<Self>, Lost)> {
         let reply = match replies.reply() {
