@@ -5,6 +5,8 @@
 //! the queue; the replies' thread hands each job its reply, or, when the link is lost, gives the unanswered
 //! ones back.
 
+mod replies;
+
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -12,8 +14,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::JoinHandle;
 
 use bcmr_wire::blocks::{BlockReceiver, BlockSender};
-use bcmr_wire::frame::{FrameError, FrameReader, FrameWriter, Header};
-use bcmr_wire::shown::shown;
+use bcmr_wire::frame::{FrameError, FrameReader, FrameWriter};
 use bcmr_wire::{Caps, Message, VERSION};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -22,7 +23,10 @@ use crate::copy::download::GetItem;
 use crate::copy::landing::Landing;
 use crate::copy::upload::{MkdirJob, PutJob};
 use crate::exit::Fatal;
+use crate::pending::Pending;
+use crate::queue;
 use crate::transport::Transport;
+pub(crate) use replies::Replies;
 
 /// Requests that may wait for their replies; bounds memory, not the number of files.
 const QUEUE: usize = 4096;
@@ -37,6 +41,17 @@ pub(crate) enum Job {
     Put(PutJob),
     Mkdir(MkdirJob),
     Get(GetItem),
+}
+
+impl Job {
+    /// Bytes of content that its request moves.
+    fn content(&self) -> u64 {
+        match self {
+            Self::Put(job) => job.size(),
+            Self::Get(item) => item.size,
+            Self::Call(_) | Self::Barrier(_) | Self::Mkdir(_) => 0,
+        }
+    }
 }
 
 /// A reply that carries no content.
@@ -78,6 +93,11 @@ impl ServerError {
     pub(crate) fn is_ours(&self) -> bool {
         let id = self.text.rsplit_once(" (session ").and_then(|(_, id)| id.strip_suffix(')'));
         id.is_some_and(|id| id.len() == 16 && id.bytes().all(|b| b.is_ascii_hexdigit()))
+    }
+
+    /// Whether it says that something stands under the name: that may be what was to be sent.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.text.contains("already exists")
     }
 
     /// The text, with the path that it is about: our server repeats it, others may not.
@@ -128,6 +148,12 @@ impl From<FrameError> for Lost {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Dead;
 
+impl From<queue::Gone> for Dead {
+    fn from(_: queue::Gone) -> Self {
+        Self
+    }
+}
+
 impl From<io::Error> for Dead {
     fn from(_: io::Error) -> Self {
         Self
@@ -149,7 +175,8 @@ pub(crate) struct Exchange {
     pub(crate) blocks: BlockSender,
     /// What both ends can do.
     pub(crate) caps: Caps,
-    jobs: SyncSender<Job>,
+    jobs: queue::Sender<Job>,
+    pending: Arc<Pending>,
     replies: JoinHandle<Ending>,
     transport: Transport,
     outcomes: Arc<Outcomes>,
@@ -185,30 +212,38 @@ impl Exchange {
         let caps = welcome(&mut replies)? & wanted;
         let child = transport.take().ok_or(NoWelcome::Nothing)?;
         child.show_stderr();
-        let (jobs, queue) = mpsc::sync_channel(QUEUE);
+        let (jobs, mut queue) = queue::queue(QUEUE);
         let hashed = !caps.has(Caps::FAST);
         let stream = Replies { reader: replies, blocks: BlockReceiver::new(caps), hashed };
         let (pid, shared) = (child.pid(), Arc::clone(outcomes));
+        let pending = Arc::new(Pending::default());
+        let answered = Arc::clone(&pending);
         let replies = std::thread::Builder::new()
             .name("replies".to_owned())
-            .spawn(move || take_replies(stream, &queue, pid, &shared))
+            .spawn(move || take_replies(stream, &mut queue, &answered, pid, &shared))
             .map_err(|_| NoWelcome::Nothing)?;
         let blocks = BlockSender::new(caps);
-        Ok(Self { requests, blocks, caps, jobs, replies, transport: child, outcomes: Arc::clone(outcomes) })
+        Ok(Self {
+            requests,
+            blocks,
+            caps,
+            jobs,
+            pending,
+            replies,
+            transport: child,
+            outcomes: Arc::clone(outcomes),
+        })
     }
 
     /// Sends a request, or its first frame, and queues what is to be done with the reply.
     pub(crate) fn send(&mut self, message: &Message<'_>, job: Job) -> Result<(), Dead> {
-        // Queued first: the reply may come before the request is written whole. What waits in the buffer must
-        // go out before the queue is waited for.
-        match self.jobs.try_send(job) {
-            Ok(()) => {}
-            Err(mpsc::TrySendError::Full(job)) => {
-                self.requests.flush()?;
-                self.jobs.send(job).map_err(|_| Dead)?;
-            }
-            Err(mpsc::TrySendError::Disconnected(_)) => return Err(Dead),
+        // What waits in the buffer must go out before the queue is waited for.
+        if self.jobs.is_full() {
+            self.requests.flush()?;
         }
+        self.pending.sent(job.content());
+        // Queued first: the reply may come before the request is written whole.
+        self.jobs.send(job)?;
         Ok(self.requests.push(message)?)
     }
 
@@ -231,6 +266,16 @@ impl Exchange {
         reply.recv().map_err(|_| Dead)
     }
 
+    /// Where more than `most` bytes of content are on their way, waits until no more than half of that are: going
+    /// on after each answer would be a wake-up and a flush for each.
+    pub(crate) fn wait_below(&mut self, most: u64) -> Result<(), Dead> {
+        if self.pending.is_at_most(most) {
+            return Ok(());
+        }
+        self.requests.flush()?;
+        if self.pending.wait(most / 2) { Ok(()) } else { Err(Dead) }
+    }
+
     /// Writes what was gathered.
     pub(crate) fn flush(&mut self) -> Result<(), Dead> {
         Ok(self.requests.flush()?)
@@ -245,7 +290,8 @@ impl Exchange {
     pub(crate) fn wait_for_all(&mut self) -> Result<(), Dead> {
         let (sender, receiver) = mpsc::sync_channel(1);
         self.requests.flush()?;
-        self.jobs.send(Job::Barrier(sender)).map_err(|_| Dead)?;
+        self.pending.sent(0);
+        self.jobs.send(Job::Barrier(sender))?;
         receiver.recv().map_err(|_| Dead)
     }
 
@@ -291,12 +337,19 @@ fn welcome(replies: &mut FrameReader<File>) -> Result<Caps, NoWelcome> {
 /// and gives back what was not answered.
 fn take_replies(
     mut stream: Replies,
-    queue: &Receiver<Job>,
+    queue: &mut queue::Receiver<Job>,
+    pending: &Pending,
     child: Option<Pid>,
     outcomes: &Arc<Outcomes>,
 ) -> Ending {
     let mut landing = Landing::new(Arc::clone(outcomes));
-    let lost = queue.iter().find_map(|job| hand_over(job, &mut stream, &mut landing, outcomes).err());
+    let lost = queue.find_map(|job| {
+        let content = job.content();
+        let handed = hand_over(job, &mut stream, &mut landing, outcomes);
+        pending.answered(content);
+        handed.err()
+    });
+    pending.close();
     outcomes.meter().add_wire(stream.reader.bytes_taken());
     let Some((unanswered, why)) = lost else { return Ending { why: None, left: Vec::new() } };
     if let Some(pid) = child {
@@ -339,56 +392,4 @@ fn hand_over(
 /// Tells whoever waits; they may have given up.
 fn answer<T>(caller: &SyncSender<T>, reply: T) {
     let _ = caller.send(reply);
-}
-
-/// The stream of replies.
-pub(crate) struct Replies {
-    pub(crate) reader: FrameReader<File>,
-    pub(crate) blocks: BlockReceiver,
-    /// Whether a Get is answered with its hash.
-    pub(crate) hashed: bool,
-}
-
-impl Replies {
-    pub(crate) fn header(&mut self) -> Result<Header, Lost> {
-        self.reader.header()?.ok_or(Lost::Closed)
-    }
-
-    /// A reply that carries no content.
-    pub(crate) fn reply(&mut self) -> Result<Reply, Lost> {
-        let header = self.header()?;
-        self.reply_of(header)
-    }
-
-    /// The reply whose header was read last.
-    pub(crate) fn reply_of(&mut self, header: Header) -> Result<Reply, Lost> {
-        Ok(match self.reader.message(header)? {
-            Message::Ok { hash } => Reply::Ok(hash.map(str::to_owned)),
-            Message::Error { message } => Reply::Error(ServerError { text: shorten(message) }),
-            Message::StatResponse { size, is_dir, .. } => Reply::Stat(Stat { size, is_dir }),
-            Message::HashResponse { hash } => Reply::Hash(hash.to_owned()),
-            Message::ListResponse(list) => {
-                let owned = |entry: bcmr_wire::list::Entry<'_>| Listed {
-                    path: entry.path.to_owned(),
-                    size: entry.size,
-                    is_dir: entry.is_dir,
-                };
-                Reply::List(list.iter().map(owned).collect())
-            }
-            Message::MissingBlocks { bits } => Reply::Missing(bits.to_vec()),
-            other => return Err(Lost::Unexpected(other.kind().name())),
-        })
-    }
-}
-
-/// An Error may carry megabytes; people read its beginning, and its end tells whose it is.
-fn shorten(text: &str) -> String {
-    const HEAD: usize = 600;
-    const TAIL: usize = 60;
-    if text.len() <= HEAD + TAIL {
-        return shown(text).to_string();
-    }
-    let head = &text[..text.floor_char_boundary(HEAD)];
-    let tail = &text[text.ceil_char_boundary(text.len() - TAIL)..];
-    format!("{} … {}", shown(head), shown(tail))
 }

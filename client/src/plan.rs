@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
 
+use crate::copy::order::Turn;
+
 /// Something to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Item {
-    Dir { remote: String },
+    Dir { remote: String, turn: Turn },
     File(FileItem),
 }
 
@@ -17,6 +19,14 @@ pub(crate) enum Item {
 pub(crate) struct FileItem {
     pub(crate) local: PathBuf,
     pub(crate) remote: String,
+    pub(crate) turn: Turn,
+}
+
+/// What cannot be sent, and why, as a text that names it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct NotSent {
+    pub(crate) text: String,
+    pub(crate) turn: Turn,
 }
 
 /// A source and the remote path that its copy gets.
@@ -26,16 +36,17 @@ pub(crate) struct Source {
     pub(crate) remote: String,
 }
 
-/// Walks the sources one after another; what cannot be sent comes out as a text that names it.
+/// Walks the sources one after another.
 pub(crate) struct Plan {
     sources: VecDeque<Source>,
     recursive: bool,
     walk: Option<(Source, walkdir::IntoIter)>,
+    turn: Turn,
 }
 
 impl Plan {
     pub(crate) fn new(sources: impl IntoIterator<Item = Source>, recursive: bool) -> Self {
-        Self { sources: sources.into_iter().collect(), recursive, walk: None }
+        Self { sources: sources.into_iter().collect(), recursive, walk: None, turn: Turn::default() }
     }
 
     fn start(&mut self, source: Source) -> Option<Result<Item, String>> {
@@ -45,7 +56,8 @@ impl Plan {
             Err(e) => return named(&e.to_string()),
         };
         if metadata.is_file() {
-            return Some(Ok(Item::File(FileItem { local: source.local, remote: source.remote })));
+            let (local, remote) = (source.local, source.remote);
+            return Some(Ok(Item::File(FileItem { local, remote, turn: self.turn })));
         }
         if !metadata.is_dir() {
             return named("not a regular file or directory");
@@ -61,13 +73,22 @@ impl Plan {
 }
 
 impl Iterator for Plan {
-    type Item = Result<Item, String>;
+    type Item = Result<Item, NotSent>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        let found = self.find()?;
+        let turn = self.turn;
+        self.turn.0 += 1;
+        Some(found.map_err(|text| NotSent { text, turn }))
+    }
+}
+
+impl Plan {
+    fn find(&mut self) -> Option<Result<Item, String>> {
         loop {
             if let Some((source, walk)) = &mut self.walk {
                 match walk.next() {
-                    Some(Ok(entry)) => return Some(item(source, &entry)),
+                    Some(Ok(entry)) => return Some(item(source, &entry, self.turn)),
                     Some(Err(e)) => return Some(Err(walk_error(&e))),
                     None => self.walk = None,
                 }
@@ -80,7 +101,7 @@ impl Iterator for Plan {
     }
 }
 
-fn item(source: &Source, entry: &DirEntry) -> Result<Item, String> {
+fn item(source: &Source, entry: &DirEntry, turn: Turn) -> Result<Item, String> {
     let named = |why: &str| format!("{}: {why}", entry.path().display());
     let below = entry.path().strip_prefix(&source.local).unwrap_or(Path::new(""));
     let below = below.to_str().ok_or_else(|| {
@@ -90,9 +111,9 @@ fn item(source: &Source, entry: &DirEntry) -> Result<Item, String> {
     let remote = join(&source.remote, below);
     let kind = entry.file_type();
     if kind.is_dir() {
-        Ok(Item::Dir { remote })
+        Ok(Item::Dir { remote, turn })
     } else if kind.is_file() {
-        Ok(Item::File(FileItem { local: entry.path().to_owned(), remote }))
+        Ok(Item::File(FileItem { local: entry.path().to_owned(), remote, turn }))
     } else {
         Err(named("not a regular file or directory"))
     }

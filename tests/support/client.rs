@@ -6,6 +6,7 @@ use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -197,8 +198,8 @@ impl Client {
         }
         command.stdin(self.input.unwrap_or_else(Stdio::null)).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let out = drain(child.stdout.take().unwrap());
-        let err = drain(child.stderr.take().unwrap());
+        let out = Drain::new(child.stdout.take().unwrap());
+        let err = Drain::new(child.stderr.take().unwrap());
         Running { child, out: Some(out), err: Some(err), since: Instant::now(), home }
     }
 }
@@ -215,20 +216,42 @@ pub fn quoted(path: &Path) -> String {
     format!("'{}'", path.to_str().unwrap().replace('\'', r"'\''"))
 }
 
-fn drain(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        from.read_to_end(&mut bytes).unwrap();
-        bytes
-    })
+/// What a stream has brought so far, and the thread that reads it.
+#[derive(Debug)]
+struct Drain {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    thread: JoinHandle<()>,
+}
+
+impl Drain {
+    fn new(mut from: impl Read + Send + 'static) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&bytes);
+        let thread = std::thread::spawn(move || {
+            let mut piece = [0; 16_384];
+            loop {
+                match from.read(&mut piece).unwrap() {
+                    0 => return,
+                    read => shared.lock().unwrap().extend_from_slice(&piece[..read]),
+                }
+            }
+        });
+        Self { bytes, thread }
+    }
+
+    /// Everything, when the stream has ended.
+    fn all(self) -> Vec<u8> {
+        self.thread.join().unwrap();
+        std::mem::take(&mut *self.bytes.lock().unwrap())
+    }
 }
 
 /// A client that runs. It is killed, with all that it has started, where it still runs when the value goes.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
-    out: Option<JoinHandle<Vec<u8>>>,
-    err: Option<JoinHandle<Vec<u8>>>,
+    out: Option<Drain>,
+    err: Option<Drain>,
     since: Instant,
     home: TempDir,
 }
@@ -238,6 +261,13 @@ impl Running {
     #[must_use]
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
+    }
+
+    /// What it has written to its standard error so far.
+    #[must_use]
+    pub fn said(&self) -> String {
+        let err = self.err.as_ref().map(|err| err.bytes.lock().unwrap().clone());
+        String::from_utf8_lossy(&err.unwrap_or_default()).into_owned()
     }
 
     /// Waits until it has ended, for as long as a slow machine may need.
@@ -256,7 +286,7 @@ impl Running {
             }
             if Instant::now() > deadline {
                 let _ = kill_process_group(self.pid(), Signal::KILL);
-                let err = self.err.take().unwrap().join().unwrap();
+                let err = self.err.take().unwrap().all();
                 panic!("the client still ran after {limit:?}; it said: {}", String::from_utf8_lossy(&err));
             }
             std::thread::sleep(Duration::from_millis(2));
@@ -266,8 +296,8 @@ impl Running {
         let _ = kill_process_group(self.pid(), Signal::KILL);
         Ran {
             code: status.code().unwrap_or_else(|| -status.signal().unwrap_or_default()),
-            out: self.out.take().unwrap().join().unwrap(),
-            err: self.err.take().unwrap().join().unwrap(),
+            out: self.out.take().unwrap().all(),
+            err: self.err.take().unwrap().all(),
             took,
         }
     }

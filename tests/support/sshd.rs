@@ -36,6 +36,13 @@ impl Sshd {
     /// only goes there before it does what was asked.
     #[must_use]
     pub fn start(programs: &[(&str, PathBuf)]) -> Self {
+        Self::with(programs, &[])
+    }
+
+    /// The same with further lines of sshd_config, which go before all others: the first of a kind holds, but
+    /// for MaxStartups, of which it is the last.
+    #[must_use]
+    pub fn with(programs: &[(&str, PathBuf)], first: &[&str]) -> Self {
         let dir = tempfile::Builder::new().prefix("bcmr-sshd-").tempdir().unwrap();
         let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
         for name in ["home", "bin"] {
@@ -57,12 +64,15 @@ impl Sshd {
         let held = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = held.local_addr().unwrap().port();
         let server = [
+            first.join("\n"),
             format!("Port {port}"),
             "ListenAddress 127.0.0.1".to_owned(),
             format!("HostKey {}", path("host")),
             format!("AuthorizedKeysFile {}", path("user.pub")),
             "StrictModes no\nUsePAM no\nUseDNS no\nPasswordAuthentication no".to_owned(),
-            "PermitRootLogin yes\nMaxStartups 100\nMaxSessions 100\nPidFile none".to_owned(),
+            "PermitRootLogin yes\nMaxSessions 100\nPidFile none".to_owned(),
+            if first.iter().any(|line| line.starts_with("MaxStartups")) { "" } else { "MaxStartups 100" }
+                .to_owned(),
             format!("Subsystem sftp {}", sftp_server()),
             format!(
                 "SetEnv PATH={}:/usr/local/bin:/usr/bin:/bin HOME={} BCMR_CAS_DIR={}",

@@ -1,6 +1,6 @@
 //! Downloads: the sources are looked at and listed, then everything is asked for without waiting.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -12,6 +12,7 @@ use super::Outcomes;
 use super::crew::{Errand, carry};
 use super::dial::Dialer;
 use super::names::{self, Into, Standing};
+use super::order::Turn;
 use crate::cli::ConnectionArgs;
 use crate::exchange::{Dead, Exchange, Job, Listed, Reply};
 use crate::exit::Fatal;
@@ -24,7 +25,10 @@ pub(crate) struct GetItem {
     pub(super) remote: String,
     pub(super) local: PathBuf,
     /// Bytes, as the server said beforehand.
-    size: u64,
+    pub(crate) size: u64,
+    pub(super) turn: Turn,
+    /// Whether its directory was made for it, so that nothing stands there.
+    fresh: bool,
 }
 
 /// Copies remote sources to this machine.
@@ -57,7 +61,12 @@ pub(super) fn download(
             Err(Stop::Dead) => return Err(link.lost()),
         };
         let parallel = outcomes.settings.parallel_for(items.len(), items.iter().map(|item| item.size).sum());
-        carry(&Download { outcomes }, items.into_iter(), &mut dialer, link, parallel)?;
+        if parallel > 1 {
+            outcomes.in_turn();
+        }
+        let carried = carry(&Download { outcomes }, items.into_iter(), &mut dialer, link, parallel);
+        outcomes.name_all();
+        carried?;
     }
     Ok(())
 }
@@ -76,13 +85,16 @@ impl Errand for Download<'_> {
 
     fn send(&self, link: &mut Exchange, item: GetItem) -> Result<(), Dead> {
         // Looked at early, to spare the transfer; what counts is the look when it is published.
-        match std::fs::symlink_metadata(&item.local) {
-            Ok(there) if there.is_dir() => {
-                self.outcomes.fail(&format!("{}: a directory stands under the name", item.local.display()));
+        let there = if item.fresh { None } else { std::fs::symlink_metadata(&item.local).ok() };
+        match there {
+            Some(there) if there.is_dir() => {
+                let text = format!("{}: a directory stands under the name", item.local.display());
+                self.outcomes.fail_at(item.turn, text);
                 return Ok(());
             }
-            Ok(_) if !self.outcomes.settings.overwrite => {
-                self.outcomes.fail(&format!("{}: exists (replace it with -f -y)", item.local.display()));
+            Some(_) if !self.outcomes.settings.overwrite => {
+                let text = format!("{}: exists (replace it with -f -y)", item.local.display());
+                self.outcomes.fail_at(item.turn, text);
                 return Ok(());
             }
             _ => {}
@@ -140,7 +152,7 @@ fn find_all(
                 if let Some(parent) = local.parent() {
                     make_dir(parent, outcomes).map_err(Stop::Fatal)?;
                 }
-                items.push(GetItem { remote: path.to_owned(), local, size: stat.size });
+                push(&mut items, path.to_owned(), local, stat.size, false);
             }
             Reply::Stat(_) if outcomes.settings.recursive => {
                 find_tree(link, path, &local, &mut items, outcomes)?;
@@ -168,7 +180,10 @@ fn find_tree(
         }
         _ => return Err(Stop::Dead),
     };
-    make_dir(local, outcomes).map_err(Stop::Fatal)?;
+    let mut made = HashSet::new();
+    if make_dir(local, outcomes).map_err(Stop::Fatal)? {
+        made.insert(local.to_owned());
+    }
     let mut doubts = Vec::new();
     for (at, entry) in list.iter().enumerate() {
         if !names::is_safe(&entry.path) {
@@ -177,11 +192,14 @@ fn find_tree(
         }
         let (remote, local) = (join(path, &entry.path), local.join(&entry.path));
         if !entry.is_dir {
-            items.push(GetItem { remote, local, size: entry.size });
+            let fresh = local.parent().is_some_and(|parent| made.contains(parent));
+            push(items, remote, local, entry.size, fresh);
             continue;
         }
-        if let Err(fatal) = make_dir(&local, outcomes) {
-            outcomes.fail(&fatal.message);
+        match make_dir(&local, outcomes) {
+            Ok(false) => {}
+            Ok(true) => drop(made.insert(local)),
+            Err(fatal) => outcomes.fail(&fatal.message),
         }
         if came_back_empty(&list, at) {
             // Empty, or not to be read: only its own listing tells.
@@ -190,6 +208,11 @@ fn find_tree(
         }
     }
     report_unreadable(link, doubts, outcomes)
+}
+
+fn push(items: &mut Vec<GetItem>, remote: String, local: PathBuf, size: u64, fresh: bool) {
+    let turn = Turn(items.len() as u64);
+    items.push(GetItem { remote, local, size, turn, fresh });
 }
 
 /// Whether the directory at `at` has nothing listed below it; listings are depth-first.
@@ -212,11 +235,11 @@ fn report_unreadable(
     Ok(())
 }
 
-/// Makes a directory with its parents. With --sync the way to it is durable, too: a file is no safer than the
-/// directories above it.
-fn make_dir(dir: &Path, outcomes: &Outcomes) -> Result<(), Fatal> {
+/// Makes a directory with its parents where it is missing; returns whether it was. With --sync the way to it is
+/// durable, too: a file is no safer than the directories above it.
+fn make_dir(dir: &Path, outcomes: &Outcomes) -> Result<bool, Fatal> {
     if dir.as_os_str().is_empty() || dir.is_dir() {
-        return Ok(());
+        return Ok(false);
     }
     let failed = |e: std::io::Error| Fatal::here(format!("{}: {e}", dir.display()));
     let missing: Vec<_> = dir.ancestors().take_while(|above| !above.exists()).collect();
@@ -228,5 +251,5 @@ fn make_dir(dir: &Path, outcomes: &Outcomes) -> Result<(), Fatal> {
             above.sync_all().map_err(failed)?;
         }
     }
-    Ok(())
+    Ok(true)
 }

@@ -40,11 +40,11 @@ impl Landing {
     pub(crate) fn take(&mut self, job: GetItem, replies: &mut Replies) -> Result<(), (GetItem, Lost)> {
         match self.receive(&job, replies) {
             Ok(Ok(size)) => {
-                self.outcomes.meter().add_file(size);
+                self.outcomes.copied(job.turn, size);
                 Ok(())
             }
             Ok(Err(Local::File(text))) => {
-                self.outcomes.fail(&text);
+                self.outcomes.fail_at(job.turn, text);
                 Ok(())
             }
             Ok(Err(Local::Disk(text))) => Err((job, Lost::Local(text))),

@@ -6,6 +6,7 @@ mod dial;
 pub(crate) mod download;
 pub(crate) mod landing;
 mod names;
+pub(crate) mod order;
 mod outcomes;
 mod settle;
 pub(crate) mod upload;

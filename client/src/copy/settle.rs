@@ -38,9 +38,9 @@ pub(super) fn settle(
             // Replacing again what may have been replaced already changes nothing.
             (Item::File(_), None) if outcomes.settings.overwrite => again.push(open.item),
             (Item::File(item), Some(why)) if outcomes.settings.overwrite => {
-                outcomes.fail(&format!("{}: {why}", item.local.display()));
+                outcomes.fail_at(item.turn, format!("{}: {why}", item.local.display()));
             }
-            (Item::File(FileItem { remote, .. }) | Item::Dir { remote }, _) => {
+            (Item::File(FileItem { remote, .. }) | Item::Dir { remote, .. }, _) => {
                 let reply = link.ask(&Message::Stat { path: remote })?;
                 asked.push((open, reply));
             }
@@ -65,18 +65,19 @@ fn take(
             _ => None,
         };
         match (open.item, open.why, stands) {
-            (Item::Dir { .. }, _, Some(Stat { is_dir: true, .. })) => {}
-            (Item::Dir { remote }, why, _) => {
-                outcomes.fail(&format!("{remote}: {}", why.unwrap_or_else(|| "not created".to_owned())));
+            (Item::Dir { turn, .. }, _, Some(Stat { is_dir: true, .. })) => outcomes.done(turn),
+            (Item::Dir { remote, turn }, why, _) => {
+                let why = why.unwrap_or_else(|| "not created".to_owned());
+                outcomes.fail_at(turn, format!("{remote}: {why}"));
             }
             (Item::File(item), None, None) => again.push(Item::File(item)),
             (Item::File(item), why, Some(stat)) if same_content(link, &item, stat)? => match why {
-                Some(_) => outcomes.meter().add_already(),
-                None => outcomes.meter().add_file(stat.size),
+                Some(_) => outcomes.already(item.turn),
+                None => outcomes.copied(item.turn, stat.size),
             },
             (Item::File(item), why, _) => {
                 let why = why.unwrap_or_else(|| "exists on the server with other content".to_owned());
-                outcomes.fail(&format!("{}: {why}", item.local.display()));
+                outcomes.fail_at(item.turn, format!("{}: {why}", item.local.display()));
             }
         }
     }

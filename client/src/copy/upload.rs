@@ -17,11 +17,12 @@ use super::announce::{self, Answer, Sent};
 use super::crew::{Errand, carry};
 use super::dial::Dialer;
 use super::names::{self, Into, Standing};
+use super::order::Turn;
 use super::settle::settle;
 use crate::cli::ConnectionArgs;
 use crate::exchange::{Dead, Exchange, Job, Lost, Replies, Reply};
 use crate::exit::Fatal;
-use crate::plan::{FileItem, Item, Plan, Source, join};
+use crate::plan::{FileItem, Item, NotSent, Plan, Source, join};
 use crate::target::Remote;
 
 /// Items by which it is decided over how many connections to copy, where nobody says.
@@ -51,6 +52,7 @@ struct Sending {
 #[derive(Debug)]
 pub(crate) struct MkdirJob {
     remote: String,
+    turn: Turn,
 }
 
 /// Copies local sources to a server.
@@ -67,16 +69,22 @@ pub(super) fn upload(
         Err(Dead) => return Err(link.lost()),
     };
     let errand = Upload { outcomes };
-    let plan = Plan::new(sources, outcomes.settings.recursive);
-    let mut items = plan.filter_map(|item| item.map_err(|text| outcomes.fail(&text)).ok());
+    let mut plan = Plan::new(sources, outcomes.settings.recursive);
     // The beginning of the plan tells enough; a million files need not be known before the first is sent.
     let sample = if outcomes.settings.parallel.is_none() { SAMPLE } else { 0 };
-    let first: Vec<_> = items.by_ref().take(sample).collect();
-    let bytes = first.iter().map(|item| errand.weight(item)).sum();
+    let first: Vec<_> = plan.by_ref().take(sample).collect();
+    let bytes = first.iter().flatten().map(|item| errand.weight(item)).sum();
     let parallel = outcomes.settings.parallel_for(first.len(), bytes);
-    let carried = carry(&errand, first.into_iter().chain(items), &mut dialer, link, parallel);
+    if parallel > 1 {
+        outcomes.in_turn();
+    }
+    let planned = first.into_iter().chain(plan);
+    let items =
+        planned.filter_map(|item| item.map_err(|NotSent { text, turn }| outcomes.fail_at(turn, text)).ok());
+    let carried = carry(&errand, items, &mut dialer, link, parallel);
     // Where the connection was lost nothing more can be found out about them.
     outcomes.fail_refused();
+    outcomes.name_all();
     carried
 }
 
@@ -98,8 +106,8 @@ impl Errand for Upload<'_> {
 
     fn send(&self, link: &mut Exchange, item: Item) -> Result<(), Dead> {
         match item {
-            Item::Dir { remote } => {
-                let job = Job::Mkdir(MkdirJob { remote: remote.clone() });
+            Item::Dir { remote, turn } => {
+                let job = Job::Mkdir(MkdirJob { remote: remote.clone(), turn });
                 link.send(&Message::Mkdir { path: &remote }, job)
             }
             Item::File(item) => send_file(link, item, self.outcomes),
@@ -113,7 +121,7 @@ impl Errand for Upload<'_> {
     fn item(&self, job: Job) -> Option<Item> {
         match job {
             Job::Put(PutJob(sending)) => Some(Item::File(sending.item.clone())),
-            Job::Mkdir(job) => Some(Item::Dir { remote: job.remote }),
+            Job::Mkdir(job) => Some(Item::Dir { remote: job.remote, turn: job.turn }),
             Job::Call(_) | Job::Barrier(_) | Job::Get(_) => None,
         }
     }
@@ -159,7 +167,7 @@ fn send_file(link: &mut Exchange, item: FileItem, outcomes: &Outcomes) -> Result
     let (mut file, before) = match open(&item.local) {
         Ok(opened) => opened,
         Err(e) => {
-            outcomes.fail(&named(e));
+            outcomes.fail_at(item.turn, named(e));
             return Ok(());
         }
     };
@@ -172,7 +180,7 @@ fn send_file(link: &mut Exchange, item: FileItem, outcomes: &Outcomes) -> Result
         answer: Answer::default(),
         refused: AtomicBool::new(false),
     });
-    let FileItem { local, remote } = &sending.item;
+    let FileItem { local, remote, .. } = &sending.item;
     let put = Message::Put { path: remote, size, offset: 0, overwrite: outcomes.settings.overwrite };
     link.send(&put, Job::Put(PutJob(Arc::clone(&sending))))?;
     link.blocks.begin();
@@ -255,6 +263,11 @@ fn changed(file: &File, before: &Metadata) -> bool {
 }
 
 impl PutJob {
+    /// Bytes of content that were declared.
+    pub(crate) fn size(&self) -> u64 {
+        self.0.size
+    }
+
     /// Takes the reply. The job comes back where it was not answered.
     pub(crate) fn take(self, replies: &mut Replies, outcomes: &Outcomes) -> Result<(), (Option<Self>, Lost)> {
         let reply = loop {
@@ -267,6 +280,7 @@ impl PutJob {
                 Ok(reply) => break reply,
                 Err(Lost::Stream(FrameError::Oversized { .. })) => {
                     // Only a server that repeats the refused block in its Error sends such a frame here.
+                    self.stop();
                     self.refused(outcomes, "the server refused it at great length".to_owned());
                     return Err((None, Lost::Foreign));
                 }
@@ -277,18 +291,24 @@ impl PutJob {
             Reply::Ok(hash) => {
                 let sent = self.0.hash.get().map(blake3::Hash::to_hex);
                 if hash.is_some() && hash.as_deref() == sent.as_deref() {
-                    outcomes.meter().add_file(self.0.size);
+                    outcomes.copied(self.0.item.turn, self.0.size);
                 } else {
-                    outcomes.fail(&format!(
+                    let text = format!(
                         "{}: what the server stored is not what was sent (the hashes differ)",
                         self.0.item.local.display()
-                    ));
+                    );
+                    outcomes.fail_at(self.0.item.turn, text);
                 }
                 Ok(())
             }
             Reply::Error(error) => {
+                self.stop();
                 let ours = error.is_ours();
-                self.refused(outcomes, error.text);
+                if ours && !error.is_taken() {
+                    self.failed(outcomes, &error.text);
+                } else {
+                    self.refused(outcomes, error.text);
+                }
                 if ours { Ok(()) } else { Err((None, Lost::Foreign)) }
             }
             _ => Err((Some(self), Lost::Unexpected("another reply"))),
@@ -305,22 +325,36 @@ impl PutJob {
         self.0.answer.give_up();
     }
 
-    fn refused(self, outcomes: &Outcomes, why: String) {
+    /// Has whoever still sends stop.
+    fn stop(&self) {
         self.0.refused.store(true, Ordering::Release);
         self.give_up();
+    }
+
+    fn refused(self, outcomes: &Outcomes, why: String) {
         match self.0.source_failed.get() {
-            Some(text) => outcomes.fail(text),
-            None => outcomes.refuse(Item::File(self.0.item.clone()), why),
+            None if !outcomes.settings.overwrite => outcomes.refuse(Item::File(self.0.item.clone()), why),
+            _ => self.failed(outcomes, &why),
         }
+    }
+
+    /// Names the file at once: asking the server what it has would change nothing.
+    fn failed(self, outcomes: &Outcomes, why: &str) {
+        let Sending { item, source_failed, .. } = &*self.0;
+        let text = source_failed.get().cloned();
+        outcomes.fail_at(item.turn, text.unwrap_or_else(|| format!("{}: {why}", item.local.display())));
     }
 }
 
 impl MkdirJob {
     pub(crate) fn take(self, replies: &mut Replies, outcomes: &Outcomes) -> Result<(), (Self, Lost)> {
         match replies.reply() {
-            Ok(Reply::Ok(_)) => Ok(()),
+            Ok(Reply::Ok(_)) => {
+                outcomes.done(self.turn);
+                Ok(())
+            }
             Ok(Reply::Error(error)) => {
-                outcomes.refuse(Item::Dir { remote: self.remote }, error.text);
+                outcomes.refuse(Item::Dir { remote: self.remote, turn: self.turn }, error.text);
                 Ok(())
             }
             Ok(_) => Err((self, Lost::Unexpected("another reply"))),

@@ -19,9 +19,10 @@ pub(super) fn list(config: Option<&Path>, rest: &[OsString]) -> Option<String> {
     }
     let configured = start(config, rest)?;
     // The same without any configuration: where the two agree nobody has chosen.
-    let default = start(Some(Path::new("none")), rest).and_then(ciphers)?;
+    let default = start(Some(Path::new("none")), rest).and_then(ciphers);
+    // Waited for in any case: no child outlives the question.
     let configured = ciphers(configured)?;
-    if configured == default { prefer(&default) } else { None }
+    default.filter(|default| configured == *default).and_then(|default| prefer(&default))
 }
 
 fn start(config: Option<&Path>, rest: &[OsString]) -> Option<Child> {

@@ -51,6 +51,12 @@ pub(crate) fn puts(how: &str) -> Played<ExitCode> {
 fn in_the_middle(link: &mut Link, how: &str) -> Played<Option<ExitCode>> {
     match how {
         "refused-by-ours" => link.error(OURS)?,
+        // It says when, and from then on takes next to nothing.
+        "refused-then-slow" => {
+            eprintln!("refused");
+            link.error(OURS)?;
+            std::thread::sleep(Duration::from_secs(5));
+        }
         // It takes no byte more, so that the client is stopped in the middle of a write when it learns why.
         "stuck-then-refused" => {
             std::thread::sleep(Duration::from_millis(300));

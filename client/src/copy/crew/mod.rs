@@ -86,7 +86,7 @@ fn deal<E: Errand>(
 ) {
     let mut loads = Loads::new(workers);
     let mut items = items.peekable();
-    while items.peek().is_some() && shares.wait_for_room(HAND / 2) {
+    while items.peek().is_some() && shares.wait_for_room() {
         let hand: Vec<_> = items.by_ref().take(HAND).collect();
         let sizes: Vec<_> = hand.iter().map(|item| errand.weight(item)).collect();
         shares.give(loads.deal(&sizes).into_iter().zip(hand));

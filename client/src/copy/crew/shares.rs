@@ -7,6 +7,9 @@ use super::work::{Next, Stop, Supply};
 use crate::exchange::Lost;
 use crate::exit::Fatal;
 
+/// Items that are queued below which more are dealt out.
+pub(super) const ROOM: usize = 1024;
+
 /// An item in a share.
 enum Entry<T> {
     Fresh(T),
@@ -61,9 +64,9 @@ impl<T> Shares<T> {
         self.changed.notify_all();
     }
 
-    /// Waits until fewer than `most` items are queued; false where everything has stopped.
-    pub(super) fn wait_for_room(&self, most: usize) -> bool {
-        let full = |state: &mut State<T>| state.fatal.is_none() && state.queued() >= most;
+    /// Waits until fewer than [`ROOM`] items are queued; false where everything has stopped.
+    pub(super) fn wait_for_room(&self) -> bool {
+        let full = |state: &mut State<T>| state.fatal.is_none() && state.queued() >= ROOM;
         let state = self.changed.wait_while(self.lock(), full).unwrap_or_else(PoisonError::into_inner);
         state.fatal.is_none()
     }
@@ -114,24 +117,38 @@ pub(super) struct Share<'s, T> {
     worker: usize,
 }
 
+impl<T> Share<'_, T> {
+    /// Hands out an entry, and wakes whoever waits for room when there is some: not for each item.
+    fn taken(&self, entry: Entry<T>, state: &State<T>) -> Next<T> {
+        if state.queued() + 1 == ROOM {
+            self.shares.changed.notify_all();
+        }
+        match entry {
+            Entry::Fresh(item) => Next::Item(item),
+            Entry::Doubtful(item) => Next::Doubtful(item),
+        }
+    }
+}
+
 impl<T> Supply<T> for Share<'_, T> {
-    /// From the own share first, then from the end of the longest other one: its worker may have no connection
-    /// yet, or none any more.
     fn next(&self) -> Next<T> {
         let mut state = self.shares.lock();
         if state.fatal.is_some() {
             return Next::End;
         }
-        let own = state.queues[self.worker].pop_front();
-        let entry = own.or_else(|| state.queues.iter_mut().max_by_key(|queue| queue.len())?.pop_back());
-        match entry {
-            Some(entry) => {
-                self.shares.changed.notify_all();
-                match entry {
-                    Entry::Fresh(item) => Next::Item(item),
-                    Entry::Doubtful(item) => Next::Doubtful(item),
-                }
-            }
+        let entry = state.queues[self.worker].pop_front();
+        entry.map_or(Next::Later, |entry| self.taken(entry, &state))
+    }
+
+    /// From the end of the longest share: its worker may have no connection yet, or none any more.
+    fn of_others(&self) -> Next<T> {
+        let mut state = self.shares.lock();
+        if state.fatal.is_some() {
+            return Next::End;
+        }
+        let longest = state.queues.iter_mut().max_by_key(|queue| queue.len());
+        match longest.and_then(VecDeque::pop_back) {
+            Some(entry) => self.taken(entry, &state),
             None if state.closed => Next::End,
             None => Next::Later,
         }

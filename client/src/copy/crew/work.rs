@@ -8,12 +8,19 @@ use crate::copy::dial::Dialer;
 use crate::exchange::{Dead, Exchange, Lost};
 use crate::exit::Fatal;
 
+/// Bytes of content on their way with which a connection counts as nearly without work: what keeps it busy while
+/// more is asked for, were it a fast one far away.
+const NEARLY_THROUGH: u64 = 4 << 20;
+
 /// Where a worker gets its items from.
 pub(super) trait Supply<T> {
-    /// The next item, without waiting.
+    /// The next item of its own, without waiting.
     fn next(&self) -> Next<T>;
 
-    /// Waits until [`next`](Self::next) has something else to say than Later.
+    /// The next item that is another one's, without waiting.
+    fn of_others(&self) -> Next<T>;
+
+    /// Waits until [`of_others`](Self::of_others) has something else to say than Later.
     fn wait(&self);
 }
 
@@ -91,7 +98,16 @@ fn send_all<E: Errand>(
             errand.send(link, item)?;
             continue;
         }
-        match supply.next() {
+        let next = match supply.next() {
+            // What is asked for cannot be taken back: another's item is taken only when the own ones are nearly
+            // through, lest the connection that stands first have everything before the next one stands.
+            Next::Later => {
+                link.wait_below(NEARLY_THROUGH)?;
+                supply.of_others()
+            }
+            next => next,
+        };
+        match next {
             Next::Item(item) => errand.send(link, item)?,
             Next::Doubtful(item) => doubtful.push(item),
             Next::Later => {
@@ -132,6 +148,10 @@ impl<T, I: Iterator<Item = T>> Supply<T> for Alone<I, T> {
             (None, Some(item)) => Next::Doubtful(item),
             (None, None) => Next::End,
         }
+    }
+
+    fn of_others(&self) -> Next<T> {
+        Next::End
     }
 
     fn wait(&self) {}
