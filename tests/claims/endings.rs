@@ -121,11 +121,12 @@ impl Case {
 #[track_caller]
 fn leaves_nothing(site: &Site, case: &str) {
     assert_eq!(site.names(), ["f", "g", "long", "many"], "{case}");
-    let root = fs::canonicalize(site.root()).unwrap();
+    // A lock lives as long as a descriptor.
+    let base = fs::canonicalize(site.base()).unwrap();
     for process in fs::read_dir("/proc").unwrap().flatten() {
         let open = fs::read_dir(process.path().join("fd"));
         for descriptor in open.into_iter().flatten().flatten() {
-            let held = fs::read_link(descriptor.path()).is_ok_and(|path| path.starts_with(&root));
+            let held = fs::read_link(descriptor.path()).is_ok_and(|path| path.starts_with(&base));
             assert!(
                 !held,
                 "{case}: {} holds {:?}",
@@ -292,6 +293,8 @@ fn a_client_that_keeps_a_session_waiting_for_longer_than_idle_ends_it_and_no_oth
     let site = site();
     for state in [Idle, MidPut, MidGet] {
         let mut case = Case::new(&site, &[("idle", "\"1s\"")]);
+        // So late that the server waits for it already, with the ten seconds of a Hello before it.
+        sleep(Duration::from_millis(300));
         case.server.greet(Caps::NONE);
         into(&mut case.server, state);
         case.ends(5 * SECOND, &["idle for too long"], &format!("{state:?}"));

@@ -215,20 +215,6 @@ impl Host {
         Launch::program("ssh", ["-F".into(), config, HOST.into(), command.into()])
     }
 
-    /// A file that sshd and its sessions see, by way of their namespace.
-    #[must_use]
-    pub fn path(&self, path: &str) -> PathBuf {
-        PathBuf::from(format!("/proc/{}/root{path}", self.child.id()))
-    }
-
-    /// Enters the host's namespace, for a command.
-    #[must_use]
-    pub fn inside(&self, program: &str) -> Command {
-        let mut command = Command::new("nsenter");
-        command.args(["-m", "-t", &self.child.id().to_string(), "--", program]);
-        command
-    }
-
     /// The servers that run now.
     #[must_use]
     pub fn servers(&self) -> Vec<Pid> {
