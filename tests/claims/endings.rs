@@ -267,7 +267,7 @@ fn oferchen_rsync_5723_a_session_that_is_stopped_goes_on_in_every_state() {
                 assert!(server.from.got().content == noise(8 << 20, 2));
             }
             Hashing => {
-                let limit = Some(1 << 30);
+                let limit = Some(1 << 28);
                 server.send(&Message::Hash { path: "long", offset: 0, limit });
                 stop(server);
                 let _ = server.reply().hash();

@@ -121,7 +121,7 @@ fn a_login_shell_alone_takes_no_words_of_the_client_but_those_of_a_profile_that_
     for words in [
         "id".to_owned(),
         "bcmr-serve".to_owned(),
-        format!("{INSTALLED}"),
+        INSTALLED.to_owned(),
         format!("{INSTALLED} serve --root /"),
         format!("{INSTALLED} --root /"),
         format!("{INSTALLED} --profile {NAME} --policy {own_policy}"),

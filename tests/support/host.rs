@@ -120,7 +120,7 @@ impl Setup {
         }
         write("ssh/host", 0o600, &fs::read_to_string(path("host")).unwrap());
         let public = fs::read_to_string(path("user.pub")).unwrap();
-        write(&format!("bcmr/keys/{ACCOUNT}"), 0o644, &format!("{} {public}", self.key).trim_start());
+        write(&format!("bcmr/keys/{ACCOUNT}"), 0o644, format!("{} {public}", self.key).trim_start());
         // Where sshd drops its privileges to; made at boot, which a container has not had.
         fs::create_dir_all("/run/sshd").unwrap();
         // Held until sshd is about to start, so that no other test is given the port.
