@@ -69,8 +69,8 @@ fn a_command_is_refused_in_one_line_and_nothing_runs() {
 #[test]
 #[ignore = "needs root and sshd: run by tests/run"]
 fn scp_of_either_protocol_and_sftp_get_nothing_and_leave_nothing() {
-    for subsystem in ["internal-sftp", sftp_server()] {
-        for way in WAYS {
+    for (subsystem, ways) in [("internal-sftp", &WAYS[..]), (sftp_server(), &WAYS[..2])] {
+        for &way in ways {
             let site = site();
             let host = way.setup(&site).global(format!("Subsystem sftp {subsystem}")).start(&site);
             let local = tempfile::tempdir().unwrap();
