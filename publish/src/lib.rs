@@ -14,6 +14,7 @@ mod metadata;
 pub mod name;
 mod prefix;
 mod publisher;
+pub mod random;
 mod stage;
 mod sweep;
 

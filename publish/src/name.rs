@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use rustix::io::{Errno, retry_on_intr};
-use rustix::rand::{GetRandomFlags, getrandom};
+use rustix::io::Errno;
 
 const PREFIX: &str = ".bcmr-";
 const DIGITS: usize = 32;
@@ -18,9 +17,7 @@ pub fn is_reserved(name: &[u8]) -> bool {
 
 /// A reserved name with 128 random bits, which nobody can have guessed.
 pub(crate) fn random() -> Result<String, Errno> {
-    let mut bits = [0; DIGITS / 2];
-    // Up to 256 bytes come whole once the kernel's pool is ready (getrandom(2)).
-    retry_on_intr(|| getrandom(&mut bits, GetRandomFlags::empty()))?;
+    let bits = crate::random::bytes::<{ DIGITS / 2 }>()?;
     let mut name = String::with_capacity(PREFIX.len() + DIGITS);
     name.push_str(PREFIX);
     for byte in bits {

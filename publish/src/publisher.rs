@@ -1,6 +1,6 @@
 //! The transaction: begin, publish, and what is remembered from one to the next.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Weak};
@@ -46,8 +46,9 @@ pub struct How {
 /// Stages and publishes files for one session, and remembers what each file system can do.
 #[derive(Debug, Default)]
 pub struct Publisher {
-    rungs: HashMap<u64, Rungs>,
-    swept: HashSet<(u64, u64)>,
+    // No hash maps: the standard library's need random bytes, for which a sandbox may let nobody ask.
+    rungs: BTreeMap<u64, Rungs>,
+    swept: BTreeSet<(u64, u64)>,
     /// The directory of the last stage, and its file system: where one file comes after another into the same
     /// directory, nothing has to be found out again.
     last: Option<(Weak<OwnedFd>, u64)>,

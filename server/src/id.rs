@@ -1,7 +1,6 @@
 use std::fmt;
 
-use rustix::io::{Errno, retry_on_intr};
-use rustix::rand::{GetRandomFlags, getrandom};
+use rustix::io::Errno;
 
 /// The name of one session: 16 lower-case hex digits, in every Error and in the audit trail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -9,9 +8,7 @@ pub(crate) struct SessionId(u64);
 
 impl SessionId {
     pub(crate) fn random() -> Result<Self, Errno> {
-        let mut bits = [0; 8];
-        retry_on_intr(|| getrandom(&mut bits, GetRandomFlags::empty()))?;
-        Ok(Self(u64::from_le_bytes(bits)))
+        bcmr_publish::random::bytes().map(u64::from_le_bytes).map(Self)
     }
 }
 

@@ -73,7 +73,9 @@ impl Watch {
                 let greeted = self.greeted.load(Ordering::Relaxed);
                 self.end(Duration::ZERO, if greeted { "idle for too long" } else { "no Hello in time" });
             }
-            let timeout = Timespec::try_from(until).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
+            // Nobody wakes the watch when the handshake is through: from then on `idle` counts, which may be less.
+            let timeout =
+                Timespec::try_from(until.min(self.idle)).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
             let mut fds = [
                 PollFd::new(&self.signals.0, PollFlags::IN),
                 // Hang-up and error are reported unasked.

@@ -8,7 +8,7 @@ use bcmr_tests::policy::{NAME, Profile};
 use bcmr_tests::{Launch, Policy, Reply, Server, Site};
 use bcmr_wire::{Caps, Message};
 
-use crate::log::Log;
+use bcmr_tests::Log;
 
 /// The parts of a record: priority and name, what happened, and the fields.
 #[derive(Debug)]

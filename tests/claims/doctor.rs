@@ -9,7 +9,7 @@ use bcmr_tests::{Launch, Site};
 use bcmr_wire::Caps;
 use serde_json::Value;
 
-use crate::log::Log;
+use bcmr_tests::Log;
 
 /// A host of its own: this policy at its place, this log or none, these system calls taken away.
 struct Host<'a> {

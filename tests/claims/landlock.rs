@@ -8,8 +8,8 @@ use bcmr_tests::stream::PATIENCE;
 use bcmr_tests::{Launch, Policy, Server, Site};
 use bcmr_wire::{Caps, Message};
 
-use crate::log::Log;
 use crate::trace::{Trace, name};
+use bcmr_tests::Log;
 
 /// A kernel, by what it answers.
 #[derive(Clone, Copy, Debug)]

@@ -42,9 +42,15 @@ impl Launch {
     /// A server with the given command line.
     #[must_use]
     pub fn with_args(args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        Self::program(binaries::server(), args)
+    }
+
+    /// A server that is reached by way of a program.
+    #[must_use]
+    pub fn program(program: impl Into<PathBuf>, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         Self {
             prefix: Vec::new(),
-            program: binaries::server(),
+            program: program.into(),
             args: args.into_iter().map(Into::into).collect(),
             env: Vec::new(),
             uid: None,

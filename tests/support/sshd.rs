@@ -91,7 +91,7 @@ impl Sshd {
         fs::write(path("ssh_config"), client.join("\n") + "\n").unwrap();
         let log = fs::File::create(path("log")).unwrap();
         drop(held);
-        let child = Command::new(if Path::new(SSHD).exists() { SSHD } else { "sshd" })
+        let child = Command::new(program())
             .args(["-D", "-e", "-f", &path("sshd_config")])
             .stdin(Stdio::null())
             .stderr(log)
@@ -155,8 +155,14 @@ impl Sshd {
     }
 }
 
+/// sshd itself.
+pub(crate) fn program() -> &'static str {
+    if Path::new(SSHD).exists() { SSHD } else { "sshd" }
+}
+
 /// Where distributions keep the program; the one built into sshd cannot be reached by way of a forced command.
-fn sftp_server() -> &'static str {
+#[must_use]
+pub fn sftp_server() -> &'static str {
     let places =
         ["/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server"];
     places.into_iter().find(|place| Path::new(place).exists()).unwrap_or(places[0])

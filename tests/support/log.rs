@@ -5,20 +5,30 @@ use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bcmr_tests::Launch;
 use tempfile::TempDir;
+
+use crate::launch::Launch;
 
 /// How long a record may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Who listens.
-pub(crate) struct Log {
+#[derive(Debug)]
+pub struct Log {
     dir: TempDir,
     socket: UnixDatagram,
 }
 
+impl Default for Log {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Log {
-    pub(crate) fn new() -> Self {
+    /// A socket on which nothing has been said.
+    #[must_use]
+    pub fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("bcmr-log-").tempdir().unwrap();
         let socket = UnixDatagram::bind(dir.path().join("log")).unwrap();
         // As syslog's: whoever runs may write to it.
@@ -28,18 +38,26 @@ impl Log {
         Self { dir, socket }
     }
 
-    pub(crate) fn path(&self) -> PathBuf {
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
         self.dir.path().join("log")
     }
 
     /// Has a server see a /dev of its own, with the log and little else. Needs root.
-    pub(crate) fn seen_by(&self, launch: Launch) -> Launch {
-        let path = self.path();
-        let line = format!(
-            "mount -t tmpfs -o mode=755 none /dev && mknod -m 666 /dev/null c 1 3 && ln -s {} /dev/log",
-            path.display()
-        );
-        launch.under(["unshare", "-m", "--propagation", "private"]).after_shell(&line)
+    #[must_use]
+    pub fn seen_by(&self, launch: Launch) -> Launch {
+        launch.under(["unshare", "-m", "--propagation", "private"]).after_shell(&self.mount())
+    }
+
+    /// The line of shell that makes such a /dev in a mount namespace.
+    #[must_use]
+    pub fn mount(&self) -> String {
+        format!(
+            "mount -t tmpfs -o mode=755 none /dev && mknod -m 666 /dev/null c 1 3 && \
+             mknod -m 444 /dev/urandom c 1 9 && ln -s {} /dev/log",
+            self.path().display()
+        )
     }
 
     /// The next record; None where none comes in a while.
@@ -54,19 +72,22 @@ impl Log {
     }
 
     /// The next record.
+    #[must_use]
     #[track_caller]
-    pub(crate) fn record(&self) -> String {
+    pub fn record(&self) -> String {
         self.next(PATIENCE).expect("a record was due")
     }
 
     /// All the records that are there by now.
-    pub(crate) fn records(&self) -> Vec<String> {
+    #[must_use]
+    pub fn records(&self) -> Vec<String> {
         std::iter::from_fn(|| self.next(Duration::from_millis(1))).collect()
     }
 
     /// The only record of a session that is over.
+    #[must_use]
     #[track_caller]
-    pub(crate) fn only(&self) -> String {
+    pub fn only(&self) -> String {
         let records = self.records();
         assert_eq!(records.len(), 1, "{records:?}");
         records.into_iter().next().unwrap()
