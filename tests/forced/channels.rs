@@ -167,6 +167,8 @@ fn hostile_environment(site: &Site) -> Vec<(&'static str, String)> {
     let outside = site.outside().display().to_string();
     let script = site.path("planted.sh").display().to_string();
     vec![
+        // Where bash takes itself for the first of its kind under sshd, it reads .bashrc instead.
+        ("SHLVL", "5".to_owned()),
         ("BASH_ENV", script.clone()),
         ("ENV", script),
         ("BCMR_CAS_DIR", outside.clone()),

@@ -201,7 +201,7 @@ fn a_real_journald_has_every_event_and_gives_it_back_by_field() {
         .map(|name| name.trim_start_matches("BCMR_"))
         .collect();
     let known = "BYTES FAILURES HASH LABEL LOSSES MESSAGE MESSAGE_ID PATH PEER PRIORITY PROFILE PUBLISHED REASON \
-                 REFUSALS RESULT SANDBOX SENT SESSION UID VERB";
+                 REFUSALS RESULT SANDBOX SENT SESSION STATE UID VERB";
     assert_eq!(ours, known.split_whitespace().collect());
 
     // Each by its own fields.
