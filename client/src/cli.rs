@@ -44,6 +44,15 @@ pub(crate) struct ConnectionArgs {
     /// Talk to this local command instead of ssh; its paths are written ':path'
     #[arg(long, value_name = "COMMAND", global = true)]
     pub(crate) via: Option<String>,
+    /// When the link is lost, try this often to go on, after 1, 2, 4 and so on up to 60 seconds
+    #[arg(long, value_name = "N", default_value_t = 8, global = true)]
+    pub(crate) retries: u32,
+    /// When the link is lost, end
+    #[arg(long, conflicts_with = "retries", global = true)]
+    pub(crate) no_retry: bool,
+    /// Take the link for lost when no byte has moved for so many seconds; 0 for never
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, global = true)]
+    pub(crate) stall: u64,
     /// Start this on the remote machine instead of bcmr-serve
     #[arg(long, value_name = "COMMAND", global = true)]
     pub(crate) remote_command: Option<String>,

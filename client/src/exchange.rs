@@ -16,7 +16,6 @@ use std::thread::JoinHandle;
 use bcmr_wire::blocks::{BlockReceiver, BlockSender};
 use bcmr_wire::frame::{FrameError, FrameReader, FrameWriter};
 use bcmr_wire::{Caps, Message, VERSION};
-use rustix::process::{Pid, Signal, kill_process};
 
 use crate::copy::Outcomes;
 use crate::copy::download::GetItem;
@@ -24,8 +23,9 @@ use crate::copy::landing::Landing;
 use crate::copy::upload::{MkdirJob, PutJob};
 use crate::exit::Fatal;
 use crate::pending::Pending;
+use crate::pulse::{self, Felt, Pulse};
 use crate::queue;
-use crate::transport::Transport;
+use crate::transport::{Ender, Transport};
 pub(crate) use replies::Replies;
 
 /// Requests that may wait for their replies; bounds memory, not the number of files.
@@ -118,18 +118,26 @@ pub(crate) enum Lost {
     /// An Error to a Put by a server that is not ours.
     #[error("the server refused a file in a way that makes the connection unusable")]
     Foreign,
+    #[error("no byte moved for {0} seconds")]
+    Stalled(u64),
     /// The disk here is full or broken.
     #[error("{0}")]
     Local(String),
 }
 
 impl Lost {
+    /// Whether another connection may do better.
+    pub(crate) const fn may_pass(&self) -> bool {
+        matches!(self, Self::Closed)
+    }
+
     /// The end of the command, where nothing can be done about it.
     pub(crate) fn into_fatal(self) -> Fatal {
         match self {
             Self::Local(text) => Fatal::here(format!("{text}; nothing more was copied")),
             why => {
-                Fatal::link(format!("the connection was lost: {why}; what was reported as copied is whole"))
+                let then = "what was reported as copied is whole, and the same command goes on from there";
+                Fatal::link(format!("the connection was lost: {why}; {then}"))
             }
         }
     }
@@ -171,7 +179,9 @@ pub(crate) struct Ending {
 
 /// A connection after its handshake.
 pub(crate) struct Exchange {
-    pub(crate) requests: FrameWriter<File>,
+    pub(crate) requests: FrameWriter<Felt<File>>,
+    /// That something goes on, though no byte moves.
+    pub(crate) pulse: Arc<Pulse>,
     pub(crate) blocks: BlockSender,
     /// What both ends can do.
     pub(crate) caps: Caps,
@@ -204,8 +214,9 @@ impl Exchange {
     ) -> Result<Self, NoWelcome> {
         let child = transport.as_mut().ok_or(NoWelcome::Nothing)?;
         let streams = child.streams().map_err(|_| NoWelcome::Nothing)?;
-        let mut requests = FrameWriter::new(streams.to_server);
-        let mut replies = FrameReader::new(streams.from_server);
+        let pulse = Arc::new(Pulse::default());
+        let mut requests = FrameWriter::new(Felt::new(streams.to_server, &pulse));
+        let mut replies = FrameReader::new(Felt::new(streams.from_server, &pulse));
         let hello = requests.push(&Message::Hello { version: VERSION, caps: wanted });
         // A refusal comes unasked, and may be there to read though writing failed.
         let _ = hello.and_then(|()| requests.flush());
@@ -215,16 +226,21 @@ impl Exchange {
         let (jobs, mut queue) = queue::queue(QUEUE);
         let hashed = !caps.has(Caps::FAST);
         let stream = Replies { reader: replies, blocks: BlockReceiver::new(caps), hashed };
-        let (pid, shared) = (child.pid(), Arc::clone(outcomes));
+        let (ender, shared) = (child.ender(), Arc::clone(outcomes));
+        if let (Some(ender), Some(stall)) = (ender, outcomes.settings.stall) {
+            pulse::watch(&pulse, stall, ender).map_err(|_| NoWelcome::Nothing)?;
+        }
+        let felt = Arc::clone(&pulse);
         let pending = Arc::new(Pending::default());
         let answered = Arc::clone(&pending);
         let replies = std::thread::Builder::new()
             .name("replies".to_owned())
-            .spawn(move || take_replies(stream, &mut queue, &answered, pid, &shared))
+            .spawn(move || take_replies(stream, &mut queue, &answered, ender, &felt, &shared))
             .map_err(|_| NoWelcome::Nothing)?;
         let blocks = BlockSender::new(caps);
         Ok(Self {
             requests,
+            pulse,
             blocks,
             caps,
             jobs,
@@ -314,7 +330,7 @@ impl Exchange {
     }
 }
 
-fn welcome(replies: &mut FrameReader<File>) -> Result<Caps, NoWelcome> {
+fn welcome(replies: &mut FrameReader<Felt<File>>) -> Result<Caps, NoWelcome> {
     let header = match replies.header() {
         Ok(Some(header)) => header,
         Ok(None) => return Err(NoWelcome::Nothing),
@@ -339,7 +355,8 @@ fn take_replies(
     mut stream: Replies,
     queue: &mut queue::Receiver<Job>,
     pending: &Pending,
-    child: Option<Pid>,
+    child: Option<Ender>,
+    pulse: &Pulse,
     outcomes: &Arc<Outcomes>,
 ) -> Ending {
     let mut landing = Landing::new(Arc::clone(outcomes));
@@ -352,9 +369,10 @@ fn take_replies(
     pending.close();
     outcomes.meter().add_wire(stream.reader.bytes_taken());
     let Some((unanswered, why)) = lost else { return Ending { why: None, left: Vec::new() } };
-    if let Some(pid) = child {
-        // Not waited for yet, so the id is still this child's.
-        let _ = kill_process(pid, Signal::KILL);
+    let why = pulse.stalled().map_or(why, Lost::Stalled);
+    if let Some(ender) = child {
+        // Not waited for yet.
+        ender.end();
     }
     // The server may outlive the child, where that is a shell. Nobody reading any more, it ends too, and with
     // it the wait of whoever writes to it.

@@ -7,6 +7,7 @@ mod exit;
 mod pending;
 mod plan;
 mod probe;
+mod pulse;
 mod queue;
 mod schedule;
 mod target;

@@ -17,6 +17,7 @@ mod handshake;
 mod hostile;
 mod lost;
 mod output;
+mod reconnect;
 mod scp;
 mod targets;
 

@@ -46,13 +46,22 @@ pub struct Client {
     /// Our server, and the root that it serves to this client.
     server: PathBuf,
     root: Option<PathBuf>,
+    /// Whether a lost link is the end of it.
+    once: bool,
 }
 
 impl Client {
     /// Ours.
     #[must_use]
     pub fn ours() -> Self {
-        Self::of(binaries::client())
+        Self { once: true, ..Self::of(binaries::client()) }
+    }
+
+    /// Has it go on when the link is lost, which it does by itself, and no test waits for.
+    #[must_use]
+    pub const fn retrying(mut self) -> Self {
+        self.once = false;
+        self
     }
 
     /// The public one.
@@ -72,6 +81,7 @@ impl Client {
             input: None,
             server,
             root: None,
+            once: false,
         }
     }
 
@@ -178,6 +188,9 @@ impl Client {
         if let Some(root) = &self.root {
             let serve = format!("exec {} --root {}", quoted(&self.server), quoted(root));
             self.args.splice(..0, ["--via".into(), serve.into()]);
+        }
+        if self.once && self.args.iter().any(|arg| arg == "copy") {
+            self.args.insert(0, "--no-retry".into());
         }
         self.prefix.push(self.program.into_os_string());
         let mut command = Command::new(&self.prefix[0]);

@@ -110,6 +110,7 @@ pub(super) fn send(
         if let Err(e) = read(file, block, index) {
             return Ok(Sent::Source(e));
         }
+        link.pulse.beat();
         let digest = digest(index, block);
         hashes.push(digest.hash);
         parts.push(digest.part);

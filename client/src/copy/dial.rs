@@ -1,12 +1,13 @@
 //! Getting a connection, and saying clearly why there is none.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bcmr_wire::shown::shown;
 
 use super::Outcomes;
 use crate::cli::ConnectionArgs;
-use crate::exchange::{Exchange, NoWelcome};
+use crate::exchange::{Exchange, Lost, NoWelcome};
 use crate::exit::{Exit, Fatal};
 use crate::target::Host;
 use crate::transport::{Route, Server, Transport};
@@ -16,6 +17,9 @@ const NOT_FOUND: i32 = 127;
 
 /// What ssh exits with when it fails itself.
 const SSH_FAILED: i32 = 255;
+
+/// The longest pause between two tries to connect again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Bytes of a remote shell's text that are quoted.
 const QUOTED: usize = 200;
@@ -30,6 +34,10 @@ pub(super) struct Dialer<'a> {
     connected: bool,
     /// Whether the connections are to be the process's own, not shares of one that the user's ssh keeps open.
     own: bool,
+    retries: u32,
+    /// Connections that were lost since a file was last finished, and how many were finished then.
+    losses: u32,
+    finished: u64,
 }
 
 impl<'a> Dialer<'a> {
@@ -40,7 +48,9 @@ impl<'a> Dialer<'a> {
         outcomes: &'a Arc<Outcomes>,
     ) -> Self {
         let route = Route::new(host, absolute, args);
-        Self { route, outcomes, server: Server::First, connected: false, own: false }
+        let retries = if args.no_retry { 0 } else { args.retries };
+        let server = Server::First;
+        Self { route, outcomes, server, connected: false, own: false, retries, losses: 0, finished: 0 }
     }
 
     /// The same, for replacing a connection.
@@ -78,6 +88,35 @@ impl<'a> Dialer<'a> {
             }
             return Err(self.explain(&why, code, &transport));
         }
+    }
+
+    /// A connection in the place of one that was lost, with pauses that grow.
+    ///
+    /// # Errors
+    /// Where the loss is none that another connection would make good, or too many were lost while nothing was
+    /// finished.
+    pub(super) fn redial(&mut self, why: Lost) -> Result<Exchange, Fatal> {
+        if !why.may_pass() {
+            return Err(why.into_fatal());
+        }
+        let finished = self.outcomes.meter().files();
+        if finished > self.finished {
+            (self.losses, self.finished) = (0, finished);
+        }
+        let mut last = why.into_fatal();
+        while self.losses < self.retries {
+            let pause = Duration::from_secs(1 << self.losses.min(6)).min(LONGEST_PAUSE);
+            self.losses += 1;
+            let text = format!("{}; trying again in {} s", last.message, pause.as_secs());
+            self.outcomes.ui().error(&text);
+            std::thread::sleep(pause);
+            match self.dial() {
+                Ok(link) => return Ok(link),
+                Err(fatal) if matches!(fatal.exit, Exit::Link | Exit::Busy) => last = fatal,
+                Err(fatal) => return Err(fatal),
+            }
+        }
+        Err(last)
     }
 
     fn explain(&self, why: &NoWelcome, code: Option<i32>, transport: &Transport) -> Fatal {

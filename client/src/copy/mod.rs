@@ -14,6 +14,7 @@ pub(crate) mod upload;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bcmr_wire::Caps;
 
@@ -32,6 +33,8 @@ pub(crate) struct Settings {
     pub(crate) sync: bool,
     /// What to ask the server for.
     pub(crate) caps: Caps,
+    /// How long a connection may stand still; None for ever.
+    pub(crate) stall: Option<Duration>,
     /// Connections at once; None where that depends on what is copied.
     pub(crate) parallel: Option<usize>,
 }
@@ -79,6 +82,7 @@ fn copy(args: &CopyArgs, connection: &ConnectionArgs, ui: &Arc<Ui>) -> Result<Ar
         overwrite: may_overwrite(args)?,
         sync: args.sync,
         caps: caps(args),
+        stall: stall(connection),
         parallel: args.parallel.map(usize::from),
     };
     let outcomes = Arc::new(Outcomes::new(Arc::clone(ui), settings));
@@ -139,6 +143,11 @@ fn may_overwrite(args: &CopyArgs) -> Result<bool, Fatal> {
         "y" | "Y" | "yes" => Ok(true),
         _ => Err(Fatal::usage("not confirmed; nothing was copied")),
     }
+}
+
+/// How long a connection may stand still.
+pub(crate) fn stall(connection: &ConnectionArgs) -> Option<Duration> {
+    Some(Duration::from_secs(connection.stall)).filter(|stall| !stall.is_zero())
 }
 
 fn caps(args: &CopyArgs) -> Caps {

@@ -8,10 +8,11 @@ use bcmr_wire::frame::{FrameReader, Header};
 use bcmr_wire::shown::shown;
 
 use super::{Listed, Lost, Reply, ServerError, Stat};
+use crate::pulse::Felt;
 
 /// The stream of replies.
 pub(crate) struct Replies {
-    pub(crate) reader: FrameReader<File>,
+    pub(crate) reader: FrameReader<Felt<File>>,
     pub(crate) blocks: BlockReceiver,
     /// Whether a Get is answered with its hash.
     pub(crate) hashed: bool,

@@ -1,6 +1,7 @@
 //! What carries the protocol: a child process whose stdin and stdout are the two streams.
 
 mod cipher;
+mod ender;
 mod shell;
 mod ssh;
 mod stderr;
@@ -17,6 +18,7 @@ use rustix::pipe::fcntl_setpipe_size;
 use crate::cli::ConnectionArgs;
 use crate::target::Host;
 use crate::ui::Ui;
+pub(crate) use ender::Ender;
 use stderr::Stderr;
 
 /// Bytes that a pipe is asked to hold: what Linux lets everyone have (pipe(7)), less where that was lowered.
@@ -81,7 +83,7 @@ impl<'a> Route<'a> {
             }
             Host::Via => shell::command(self.args.via.as_deref().unwrap_or_default()),
         };
-        Transport::spawn(command, ui)
+        Transport::spawn(command, matches!(self.host, Host::Via), ui)
     }
 }
 
@@ -89,6 +91,8 @@ impl<'a> Route<'a> {
 #[derive(Debug)]
 pub(crate) struct Transport {
     child: Child,
+    /// Whether the child leads a process group of its own.
+    group: bool,
     stderr: Stderr,
 }
 
@@ -99,11 +103,11 @@ pub(crate) struct Streams {
 }
 
 impl Transport {
-    fn spawn(mut command: Command, ui: &Arc<Ui>) -> io::Result<Self> {
+    fn spawn(mut command: Command, group: bool, ui: &Arc<Ui>) -> io::Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let stderr = Stderr::drain(child.stderr.take(), ui)?;
-        Ok(Self { child, stderr })
+        Ok(Self { child, group, stderr })
     }
 
     /// Takes the streams; once.
@@ -129,14 +133,19 @@ impl Transport {
         self.stderr.last_held()
     }
 
-    /// The child's process, for ending it from another thread.
-    pub(crate) fn pid(&self) -> Option<rustix::process::Pid> {
-        i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw)
+    /// What ends the child from another thread.
+    pub(crate) fn ender(&self) -> Option<Ender> {
+        let pid = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw)?;
+        Some(Ender { pid, group: self.group })
     }
 
     /// Ends the child, however it is.
     pub(crate) fn kill(&mut self) {
-        let _ = self.child.kill();
+        // One that has been waited for has no id any more.
+        match self.child.try_wait() {
+            Ok(None) => self.ender().into_iter().for_each(Ender::end),
+            _ => drop(self.child.kill()),
+        }
     }
 
     /// Waits for the child to end, now that nothing more is expected of it; ends it where it takes too long. A

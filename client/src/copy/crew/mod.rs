@@ -9,7 +9,7 @@ mod work;
 use std::time::Duration;
 
 use super::dial::Dialer;
-use crate::exchange::{Dead, Exchange, Job};
+use crate::exchange::{Dead, Exchange, Job, Lost};
 use crate::exit::Fatal;
 use crate::schedule::Loads;
 use shares::Shares;
@@ -26,7 +26,7 @@ const PAUSES: [Duration; 3] =
 /// What is carried.
 pub(super) trait Errand: Sync {
     /// One file, or directory.
-    type Item: Send;
+    type Item: Clone + Send;
 
     /// Bytes, as far as they are known.
     fn weight(&self, item: &Self::Item) -> u64;
@@ -73,7 +73,7 @@ pub(super) fn carry<E: Errand>(
         return Ok(());
     }
     // Connections were lost when the others had gone home already.
-    let link = dialer.dial()?;
+    let link = dialer.redial(Lost::Closed)?;
     work(errand, &Alone::doubtful(left), dialer, link).map_err(Stop::into_fatal)
 }
 

@@ -154,6 +154,10 @@ impl<T> Supply<T> for Share<'_, T> {
         }
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     fn wait(&self) {
         let nothing = |state: &mut State<T>| state.fatal.is_none() && !state.closed && state.queued() == 0;
         drop(self.shares.changed.wait_while(self.shares.lock(), nothing));

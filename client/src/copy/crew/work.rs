@@ -14,6 +14,9 @@ const NEARLY_THROUGH: u64 = 4 << 20;
 
 /// Where a worker gets its items from.
 pub(super) trait Supply<T> {
+    /// Whether there are other workers, who take over what this one leaves.
+    fn is_shared(&self) -> bool;
+
     /// The next item of its own, without waiting.
     fn next(&self) -> Next<T>;
 
@@ -69,17 +72,29 @@ pub(super) fn work<E: Errand>(
             (Ok(()), None) => return Ok(()),
             (_, why) => why.unwrap_or(Lost::Closed),
         };
-        if !matches!(why, Lost::Foreign) {
-            left.extend(again);
-            return Err(Stop::Lost { why, left });
-        }
         // What was on its way may have arrived or not; that is found out before it is sent again.
-        link = dialer.dial().map_err(Stop::Fatal)?;
-        match errand.settle(&mut link, left) {
-            Ok(more) => again.extend(more),
-            Err(Dead) => {
-                let why = link.close().why.unwrap_or(Lost::Closed);
-                return Err(Stop::Lost { why, left: again.into() });
+        link = match why {
+            Lost::Foreign => dialer.dial().map_err(Stop::Fatal)?,
+            why if supply.is_shared() => {
+                left.extend(again);
+                return Err(Stop::Lost { why, left });
+            }
+            why => dialer.redial(why).map_err(Stop::Fatal)?,
+        };
+        loop {
+            match errand.settle(&mut link, left.clone()) {
+                Ok(more) => {
+                    again.extend(more);
+                    break;
+                }
+                Err(Dead) => {
+                    let why = link.close().why.unwrap_or(Lost::Closed);
+                    if supply.is_shared() {
+                        left.extend(again);
+                        return Err(Stop::Lost { why, left });
+                    }
+                    link = dialer.redial(why).map_err(Stop::Fatal)?;
+                }
             }
         }
     }
@@ -152,6 +167,10 @@ impl<T, I: Iterator<Item = T>> Supply<T> for Alone<I, T> {
 
     fn of_others(&self) -> Next<T> {
         Next::End
+    }
+
+    fn is_shared(&self) -> bool {
+        false
     }
 
     fn wait(&self) {}
