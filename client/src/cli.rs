@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use regex_lite::Regex;
 
 /// Copy files and trees to and from machines that run bcmr-serve
 #[derive(Debug, Parser)]
@@ -19,6 +20,20 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Copy files or directories to or from a server
     Copy(CopyArgs),
+    /// List what is in directories on a server
+    Ls(LsArgs),
+    /// Say what stands at paths on a server
+    Stat(RemoteArgs),
+    /// Sum up the sizes of files on a server
+    Du(RemoteArgs),
+    /// Print the BLAKE3 hashes of files on a server
+    Hash(RemoteArgs),
+    /// Make directories on a server, with their parents
+    Mkdir(RemoteArgs),
+    /// Compare files with their copies, on either side
+    Check(CheckArgs),
+    /// Say whether and how a server can be reached, and what it allows
+    Doctor(DoctorArgs),
     /// Find out what compressing files is worth, and on which links
     Probe(ProbeArgs),
 }
@@ -59,6 +74,46 @@ pub(crate) struct ConnectionArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct LsArgs {
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
+    /// List what is in the directories below as well
+    #[arg(short, long)]
+    pub(crate) recursive: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RemoteArgs {
+    #[arg(
+        required = true,
+        value_name = "PATH",
+        help = "[user@]host:path, [host]:path or scp://user@host:port/path"
+    )]
+    pub(crate) paths: Vec<OsString>,
+    /// Print JSON, one object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    #[arg(required = true, num_args = 2.., value_name = "PATH", help = "Sources, then where their copies are, as for copy")]
+    pub(crate) paths: Vec<OsString>,
+    /// Compare directories with all they hold
+    #[arg(short, long)]
+    pub(crate) recursive: bool,
+    /// Compare the content by BLAKE3, not sizes and times
+    #[arg(short, long)]
+    pub(crate) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    #[arg(value_name = "HOST", help = "[user@]host, or ':' with --via")]
+    pub(crate) host: String,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ProbeArgs {
     /// Files to try the codecs on; nothing is sent
     #[arg(required = true, value_name = "FILE")]
@@ -85,6 +140,27 @@ pub(crate) struct CopyArgs {
     /// Do not ask
     #[arg(short, long)]
     pub(crate) yes: bool,
+    /// Give downloads the times of modification of their sources; protocol 2 carries no more
+    #[arg(short, long)]
+    pub(crate) preserve: bool,
+    /// Leave out what has this in its path below the source; may be given several times
+    #[arg(short, long, value_name = "REGEX")]
+    pub(crate) exclude: Vec<Regex>,
+    /// Copy only files that have this in their path below the source; may be given several times
+    #[arg(long, value_name = "REGEX")]
+    pub(crate) include: Vec<Regex>,
+    /// Say what would be copied, and change nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+    /// Name every file that was copied
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+    /// Move so much content a second at most, over all connections: 500KiB, 10MiB, 5MB
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub(crate) bandwidth_limit: Option<u64>,
+    /// How progress is shown
+    #[arg(long, value_enum, default_value_t = Progress::Auto, value_name = "HOW")]
+    pub(crate) progress: Progress,
     /// Show no progress and no summary, only errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -100,6 +176,37 @@ pub(crate) struct CopyArgs {
     /// Have every file flushed to disk before it counts as copied
     #[arg(long)]
     pub(crate) sync: bool,
+}
+
+/// How progress is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Progress {
+    /// A bar on a terminal that can show one, else nothing
+    Auto,
+    /// A bar
+    Bar,
+    /// A line every few seconds
+    Plain,
+    /// Nothing
+    Off,
+}
+
+/// Bytes per second: a number, and perhaps a unit.
+fn rate(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit = match unit.trim_end_matches("/s") {
+        "" | "B" => 1,
+        "K" | "KiB" => 1 << 10,
+        "M" | "MiB" => 1 << 20,
+        "G" | "GiB" => 1 << 30,
+        "KB" | "kB" => 1000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        unit => return Err(format!("'{unit}' is no unit: KiB, MiB, GiB, KB, MB or GB")),
+    };
+    let rate = number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    rate.filter(|rate| *rate > 0).ok_or_else(|| "must be a number of bytes above 0".to_owned())
 }
 
 /// Who chooses the cipher of ssh.

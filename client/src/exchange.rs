@@ -70,6 +70,8 @@ pub(crate) enum Reply {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stat {
     pub(crate) size: u64,
+    /// Seconds since the epoch.
+    pub(crate) mtime: i64,
     pub(crate) is_dir: bool,
 }
 
@@ -78,6 +80,8 @@ pub(crate) struct Stat {
 pub(crate) struct Listed {
     pub(crate) path: String,
     pub(crate) size: u64,
+    /// Seconds since the epoch.
+    pub(crate) mtime: i64,
     pub(crate) is_dir: bool,
 }
 

@@ -1,5 +1,6 @@
 //! bcmr: copies files and trees to and from machines that run bcmr-serve, over ssh.
 
+mod ask;
 mod cli;
 mod copy;
 mod exchange;
@@ -30,6 +31,13 @@ fn main() -> ExitCode {
     };
     match cli.command {
         Command::Copy(args) => copy::run(&args, &cli.connection).into(),
+        Command::Ls(args) => ask::ls(&args, &cli.connection).into(),
+        Command::Stat(args) => ask::stat(&args, &cli.connection).into(),
+        Command::Du(args) => ask::du(&args, &cli.connection).into(),
+        Command::Hash(args) => ask::hash(&args, &cli.connection).into(),
+        Command::Mkdir(args) => ask::mkdir(&args, &cli.connection).into(),
+        Command::Check(args) => copy::check::run(&args, &cli.connection).into(),
+        Command::Doctor(args) => ask::doctor(&args, &cli.connection).into(),
         Command::Probe(args) => probe::run(&args.files).into(),
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
 
+use crate::copy::Filter;
 use crate::copy::order::Turn;
 
 /// Something to send.
@@ -40,13 +41,14 @@ pub(crate) struct Source {
 pub(crate) struct Plan {
     sources: VecDeque<Source>,
     recursive: bool,
+    filter: Filter,
     walk: Option<(Source, walkdir::IntoIter)>,
     turn: Turn,
 }
 
 impl Plan {
-    pub(crate) fn new(sources: impl IntoIterator<Item = Source>, recursive: bool) -> Self {
-        Self { sources: sources.into_iter().collect(), recursive, walk: None, turn: Turn::default() }
+    pub(crate) fn new(sources: impl IntoIterator<Item = Source>, recursive: bool, filter: Filter) -> Self {
+        Self { sources: sources.into_iter().collect(), recursive, filter, walk: None, turn: Turn::default() }
     }
 
     fn start(&mut self, source: Source) -> Option<Result<Item, String>> {
@@ -56,6 +58,10 @@ impl Plan {
             Err(e) => return named(&e.to_string()),
         };
         if metadata.is_file() {
+            let name = source.local.file_name().map(|name| name.to_string_lossy());
+            if !self.filter.admits(name.as_deref().unwrap_or_default()) {
+                return None;
+            }
             let (local, remote) = (source.local, source.remote);
             return Some(Ok(Item::File(FileItem { local, remote, turn: self.turn })));
         }
@@ -88,7 +94,22 @@ impl Plan {
         loop {
             if let Some((source, walk)) = &mut self.walk {
                 match walk.next() {
-                    Some(Ok(entry)) => return Some(item(source, &entry, self.turn)),
+                    Some(Ok(entry)) => {
+                        let below = entry.path().strip_prefix(&source.local).unwrap_or(Path::new(""));
+                        let (below, is_dir) = (below.to_string_lossy(), entry.file_type().is_dir());
+                        let top = below.is_empty();
+                        if is_dir && !top && self.filter.excludes(&below) {
+                            walk.skip_current_dir();
+                            continue;
+                        }
+                        // A directory is made for what is copied into it.
+                        if (is_dir && !top && !self.filter.include.is_empty())
+                            || (!is_dir && !self.filter.admits(&below))
+                        {
+                            continue;
+                        }
+                        return Some(item(source, &entry, self.turn));
+                    }
                     Some(Err(e)) => return Some(Err(walk_error(&e))),
                     None => self.walk = None,
                 }

@@ -8,6 +8,7 @@
 )]
 
 mod asking;
+mod asking_server;
 mod changing;
 mod content;
 mod destinations;

@@ -347,6 +347,12 @@ impl Ran {
         String::from_utf8_lossy(&self.err).into_owned()
     }
 
+    /// What it wrote to its standard output, as text.
+    #[must_use]
+    pub fn printed(&self) -> String {
+        String::from_utf8_lossy(&self.out).into_owned()
+    }
+
     /// Checks that all went well.
     #[track_caller]
     pub fn succeeds(&self) -> &Self {

@@ -11,8 +11,8 @@ use bcmr_wire::blocks::dedup::{self, BLOCK, digest};
 use bcmr_wire::limits::{MAX_BLOCK, MAX_BODY};
 use bcmr_wire::{Caps, Hash, Message};
 
+use super::Outcomes;
 use crate::exchange::{Dead, Exchange};
-use crate::ui::Meter;
 
 /// Bytes from which on announcing pays: below, sending is cheaper than a round trip and a second hash.
 const SMALLEST: u64 = 16 << 20;
@@ -91,7 +91,7 @@ pub(super) fn send(
     size: u64,
     answer: &Answer,
     refused: impl Fn() -> bool,
-    meter: &Meter,
+    outcomes: &Outcomes,
 ) -> Result<Sent, Dead> {
     // The server may refuse the name: that is worth knowing before everything is hashed.
     link.flush()?;
@@ -123,7 +123,8 @@ pub(super) fn send(
     for (index, byte) in (0..dedup::count(size)).zip(bits.iter().flat_map(|byte| [byte; 8])) {
         let len = dedup::len(size, index);
         if byte >> (index % 8) & 1 == 0 {
-            meter.add_present(len as u64);
+            outcomes.meter().add_present(len as u64);
+            outcomes.meter().add_moved(len as u64);
         } else {
             if refused() {
                 return Ok(Sent::Refused);
@@ -133,8 +134,8 @@ pub(super) fn send(
                 return Ok(Sent::Source(e));
             }
             link.blocks.send_block(block, &mut link.requests)?;
+            outcomes.moved(len as u64);
         }
-        meter.add_moved(len as u64);
     }
     Ok(Sent::Whole(dedup::whole(&parts)))
 }

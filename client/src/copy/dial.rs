@@ -26,7 +26,7 @@ const QUOTED: usize = 200;
 
 /// Opens connections to one server, and remembers how that went.
 #[derive(Clone)]
-pub(super) struct Dialer<'a> {
+pub(crate) struct Dialer<'a> {
     route: Route<'a>,
     outcomes: &'a Arc<Outcomes>,
     server: Server,
@@ -41,7 +41,7 @@ pub(super) struct Dialer<'a> {
 }
 
 impl<'a> Dialer<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         host: &'a Host,
         absolute: bool,
         args: &'a ConnectionArgs,
@@ -65,7 +65,7 @@ impl<'a> Dialer<'a> {
     }
 
     /// A connection after its handshake.
-    pub(super) fn dial(&mut self) -> Result<Exchange, Fatal> {
+    pub(crate) fn dial(&mut self) -> Result<Exchange, Fatal> {
         loop {
             let started = self.route.start(self.server, !self.connected, self.own, self.outcomes.ui());
             let started = started.map_err(|e| Fatal::link(format!("cannot start ssh: {e}")))?;

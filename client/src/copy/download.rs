@@ -3,20 +3,18 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 
 use bcmr_wire::Message;
-use bcmr_wire::shown::shown;
 
 use super::Outcomes;
 use super::crew::{Errand, carry};
 use super::dial::Dialer;
-use super::names::{self, Into, Standing};
+use super::found::{Found, find};
+use super::names::{self, Standing};
 use super::order::Turn;
 use crate::cli::ConnectionArgs;
-use crate::exchange::{Dead, Exchange, Job, Listed, Reply};
+use crate::exchange::{Dead, Exchange, Job};
 use crate::exit::Fatal;
-use crate::plan::join;
 use crate::target::Remote;
 
 /// A file to ask for, and where it goes.
@@ -26,6 +24,7 @@ pub(crate) struct GetItem {
     pub(super) local: PathBuf,
     /// Bytes, as the server said beforehand.
     pub(crate) size: u64,
+    pub(super) mtime: i64,
     pub(super) turn: Turn,
     /// Whether its directory was made for it, so that nothing stands there.
     fresh: bool,
@@ -55,11 +54,14 @@ pub(super) fn download(
         let Some(first) = sources.first() else { continue };
         let mut dialer = Dialer::new(&first.host, first.path.is_absolute(), connection, outcomes);
         let mut link = dialer.dial()?;
-        let items = match find_all(&mut link, &sources, &into, outcomes) {
-            Ok(items) => items,
-            Err(Stop::Fatal(fatal)) => return Err(fatal),
-            Err(Stop::Dead) => return Err(link.lost()),
-        };
+        let Ok(found) = find(&mut link, &sources, &into, outcomes) else { return Err(link.lost()) };
+        if outcomes.settings.dry_run {
+            let files = found.iter().filter(|found| !found.is_dir);
+            files.for_each(|found| outcomes.would(&found.remote, &found.local.display()));
+            link.close();
+            continue;
+        }
+        let items = prepare(found, outcomes)?;
         let parallel = outcomes.settings.parallel_for(items.len(), items.iter().map(|item| item.size).sum());
         if parallel > 1 {
             outcomes.in_turn();
@@ -116,123 +118,31 @@ impl Errand for Download<'_> {
     }
 }
 
-enum Stop {
-    Dead,
-    Fatal(Fatal),
-}
-
-impl From<Dead> for Stop {
-    fn from(_: Dead) -> Self {
-        Self::Dead
-    }
-}
-
-/// Finds out what the sources are, makes the local directories, and returns the files.
-fn find_all(
-    link: &mut Exchange,
-    sources: &[&Remote],
-    into: &Into<&Path>,
-    outcomes: &Outcomes,
-) -> Result<Vec<GetItem>, Stop> {
-    let mut stats = Vec::new();
-    for source in sources {
-        stats.push(link.ask(&Message::Stat { path: source.path.as_str() })?);
-    }
-    let mut items = Vec::new();
-    for (source, stat) in sources.iter().zip(stats) {
-        let path = source.path.as_str();
-        let local = match into {
-            Into::Name(name) => (*name).to_owned(),
-            Into::Directory(dir) => {
-                names::own_remote_name(path).map_or_else(|| (*dir).to_owned(), |name| dir.join(name))
+/// Makes the local directories, and returns the files to ask for.
+fn prepare(found: Vec<Found>, outcomes: &Outcomes) -> Result<Vec<GetItem>, Fatal> {
+    let mut made = HashSet::new();
+    let mut items: Vec<GetItem> = Vec::new();
+    for Found { remote, local, size, mtime, is_dir } in found {
+        if is_dir {
+            match make_dir(&local, outcomes) {
+                Ok(false) => {}
+                Ok(true) => drop(made.insert(local)),
+                Err(fatal) => outcomes.fail(&fatal.message),
             }
-        };
-        match link.wait(&stat)? {
-            Reply::Stat(stat) if !stat.is_dir => {
-                if let Some(parent) = local.parent() {
-                    make_dir(parent, outcomes).map_err(Stop::Fatal)?;
-                }
-                push(&mut items, path.to_owned(), local, stat.size, false);
-            }
-            Reply::Stat(_) if outcomes.settings.recursive => {
-                find_tree(link, path, &local, &mut items, outcomes)?;
-            }
-            Reply::Stat(_) => outcomes.fail(&format!("{path}: is a directory (copy it with -r)")),
-            Reply::Error(error) => outcomes.fail(&error.about(path)),
-            _ => return Err(Stop::Dead),
+            continue;
         }
+        let parent = local.parent().map(Path::to_owned);
+        let mut fresh = parent.as_ref().is_some_and(|parent| made.contains(parent));
+        if let Some(parent) = parent.filter(|_| !fresh)
+            && make_dir(&parent, outcomes)?
+        {
+            made.insert(parent);
+            fresh = true;
+        }
+        let turn = Turn(items.len() as u64);
+        items.push(GetItem { remote, local, size, mtime, turn, fresh });
     }
     Ok(items)
-}
-
-fn find_tree(
-    link: &mut Exchange,
-    path: &str,
-    local: &Path,
-    items: &mut Vec<GetItem>,
-    outcomes: &Outcomes,
-) -> Result<(), Stop> {
-    let list = match link.call(&Message::List { path })? {
-        Reply::List(list) => list,
-        Reply::Error(error) => {
-            outcomes.fail(&error.about(path));
-            return Ok(());
-        }
-        _ => return Err(Stop::Dead),
-    };
-    let mut made = HashSet::new();
-    if make_dir(local, outcomes).map_err(Stop::Fatal)? {
-        made.insert(local.to_owned());
-    }
-    let mut doubts = Vec::new();
-    for (at, entry) in list.iter().enumerate() {
-        if !names::is_safe(&entry.path) {
-            outcomes.fail(&format!("\"{}\": the server listed a name that is not safe", shown(&entry.path)));
-            continue;
-        }
-        let (remote, local) = (join(path, &entry.path), local.join(&entry.path));
-        if !entry.is_dir {
-            let fresh = local.parent().is_some_and(|parent| made.contains(parent));
-            push(items, remote, local, entry.size, fresh);
-            continue;
-        }
-        match make_dir(&local, outcomes) {
-            Ok(false) => {}
-            Ok(true) => drop(made.insert(local)),
-            Err(fatal) => outcomes.fail(&fatal.message),
-        }
-        if came_back_empty(&list, at) {
-            // Empty, or not to be read: only its own listing tells.
-            let listed = link.ask(&Message::List { path: &remote })?;
-            doubts.push((remote, listed));
-        }
-    }
-    report_unreadable(link, doubts, outcomes)
-}
-
-fn push(items: &mut Vec<GetItem>, remote: String, local: PathBuf, size: u64, fresh: bool) {
-    let turn = Turn(items.len() as u64);
-    items.push(GetItem { remote, local, size, turn, fresh });
-}
-
-/// Whether the directory at `at` has nothing listed below it; listings are depth-first.
-fn came_back_empty(list: &[Listed], at: usize) -> bool {
-    let below =
-        |next: &Listed| next.path.strip_prefix(&list[at].path).is_some_and(|rest| rest.starts_with('/'));
-    !list.get(at + 1).is_some_and(below)
-}
-
-fn report_unreadable(
-    link: &mut Exchange,
-    doubts: Vec<(String, Receiver<Reply>)>,
-    outcomes: &Outcomes,
-) -> Result<(), Stop> {
-    for (path, doubt) in doubts {
-        if let Reply::Error(error) = link.wait(&doubt)? {
-            outcomes.fail(&error.about(&path));
-        }
-    }
-    Ok(())
 }
 
 /// Makes a directory with its parents where it is missing; returns whether it was. With --sync the way to it is

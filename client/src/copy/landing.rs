@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bcmr_publish::{How, PublishError, Publisher, Stage};
 use bcmr_wire::blocks::ReceiveError;
 use bcmr_wire::shown::shown;
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, futimens, openat};
 use rustix::io::Errno;
 
 use super::Outcomes;
@@ -41,6 +41,7 @@ impl Landing {
         match self.receive(&job, replies) {
             Ok(Ok(size)) => {
                 self.outcomes.copied(job.turn, size);
+                self.outcomes.tell(&job.remote, &job.local.display());
                 Ok(())
             }
             Ok(Err(Local::File(text))) => {
@@ -59,14 +60,14 @@ impl Landing {
             let header = replies.header()?;
             let Some(data) = replies.reader.data_header(header)? else { break replies.reply_of(header)? };
             let staged = staged.get_or_insert_with(|| self.stage(job));
-            let meter = self.outcomes.meter();
+            let outcomes = &self.outcomes;
             let received = replies.blocks.receive(data, &mut replies.reader, |bytes| {
                 if let Ok(stage) = staged {
                     if let Some(hasher) = &mut hasher {
                         hasher.update(bytes);
                     }
                     stage.write(bytes)?;
-                    meter.add_moved(bytes.len() as u64);
+                    outcomes.moved(bytes.len() as u64);
                 }
                 Ok::<(), PublishError>(())
             });
@@ -97,6 +98,11 @@ impl Landing {
             );
             return Ok(Err(Local::File(text)));
         }
+        if self.outcomes.settings.preserve
+            && let Err(errno) = set_mtime(&stage, job.mtime)
+        {
+            return Ok(Err(Local::File(format!("{}: setting its time: {errno}", job.local.display()))));
+        }
         let size = stage.len();
         let published = self.publisher.publish(stage);
         Ok(published.map(|()| size).map_err(|error| local(&job.local, error)))
@@ -118,11 +124,17 @@ impl Landing {
                 open
             }
         };
-        let settings = self.outcomes.settings;
+        let settings = &self.outcomes.settings;
         let how = How { overwrite: settings.overwrite, sync: settings.sync, ..How::default() };
         let name = job.local.file_name().unwrap_or(OsStr::new(""));
         self.publisher.begin(open, name, how).map_err(|error| local(&job.local, error))
     }
+}
+
+fn set_mtime(stage: &Stage, mtime: i64) -> Result<(), Errno> {
+    let omit = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+    let mtime = Timespec { tv_sec: mtime, tv_nsec: 0 };
+    futimens(stage.as_fd(), &Timestamps { last_access: omit, last_modification: mtime })
 }
 
 fn local(path: &Path, error: PublishError) -> Local {

@@ -1,16 +1,21 @@
 //! The copy command: which way, to where, and what is made of what comes out.
 
 mod announce;
+pub(crate) mod check;
 mod crew;
-mod dial;
+pub(crate) mod dial;
 pub(crate) mod download;
+mod filter;
+mod found;
 pub(crate) mod landing;
 mod names;
 pub(crate) mod order;
 mod outcomes;
+mod pace;
 mod settle;
 pub(crate) mod upload;
 
+use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,12 +28,22 @@ use crate::exit::{Exit, Fatal};
 use crate::target::{Remote, Target};
 use crate::ui::Ui;
 
+pub(crate) use filter::Filter;
 pub(crate) use outcomes::Outcomes;
+use pace::Pace;
 
 /// How files are copied.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) recursive: bool,
+    /// Whether downloads get the times of their sources.
+    pub(crate) preserve: bool,
+    /// Whether nothing is to be changed.
+    pub(crate) dry_run: bool,
+    /// Whether every file is named.
+    pub(crate) verbose: bool,
+    pub(crate) filter: Filter,
+    pub(crate) pace: Arc<Pace>,
     pub(crate) overwrite: bool,
     pub(crate) sync: bool,
     /// What to ask the server for.
@@ -44,6 +59,23 @@ const MANY_FILES: usize = 256;
 const MUCH: u64 = 512 << 20;
 
 impl Settings {
+    /// For asking a server, and copying nothing.
+    pub(crate) fn asking(connection: &ConnectionArgs, recursive: bool) -> Self {
+        Self {
+            recursive,
+            preserve: false,
+            dry_run: true,
+            verbose: false,
+            filter: Filter::default(),
+            pace: Arc::new(Pace::new(None)),
+            overwrite: false,
+            sync: false,
+            caps: Caps::NONE,
+            stall: stall(connection),
+            parallel: Some(1),
+        }
+    }
+
     /// Connections for so many files with so many bytes.
     fn parallel_for(&self, files: usize, bytes: u64) -> usize {
         match self.parallel {
@@ -56,7 +88,10 @@ impl Settings {
 
 /// Copies, says what went wrong, and returns the exit code.
 pub(crate) fn run(args: &CopyArgs, connection: &ConnectionArgs) -> Exit {
-    let ui = Arc::new(Ui::new(args.quiet));
+    let ui = Arc::new(Ui::new(args.quiet, args.progress));
+    if args.preserve && !args.quiet {
+        ui.note("-p keeps times of modification in downloads; protocol 2 carries neither them nor modes in uploads");
+    }
     match copy(args, connection, &ui) {
         Ok(outcomes) => {
             ui.finish();
@@ -76,9 +111,14 @@ pub(crate) fn run(args: &CopyArgs, connection: &ConnectionArgs) -> Exit {
 }
 
 fn copy(args: &CopyArgs, connection: &ConnectionArgs, ui: &Arc<Ui>) -> Result<Arc<Outcomes>, Fatal> {
-    let way = Way::of(args, connection.via.is_some())?;
+    let way = Way::of(&args.paths, connection.via.is_some())?;
     let settings = Settings {
         recursive: args.recursive,
+        preserve: args.preserve,
+        dry_run: args.dry_run,
+        verbose: args.verbose,
+        filter: Filter { exclude: args.exclude.clone(), include: args.include.clone() },
+        pace: Arc::new(Pace::new(args.bandwidth_limit)),
         overwrite: may_overwrite(args)?,
         sync: args.sync,
         caps: caps(args),
@@ -93,15 +133,17 @@ fn copy(args: &CopyArgs, connection: &ConnectionArgs, ui: &Arc<Ui>) -> Result<Ar
     Ok(outcomes)
 }
 
-enum Way {
+/// Which way the sources go.
+pub(crate) enum Way {
     Up { sources: Vec<PathBuf>, to: Remote },
     Down { sources: Vec<Remote>, to: PathBuf },
 }
 
 impl Way {
-    fn of(args: &CopyArgs, via: bool) -> Result<Self, Fatal> {
-        let mut targets = Vec::with_capacity(args.paths.len());
-        for path in &args.paths {
+    /// Sources, then the destination.
+    pub(crate) fn of(paths: &[OsString], via: bool) -> Result<Self, Fatal> {
+        let mut targets = Vec::with_capacity(paths.len());
+        for path in paths {
             targets.push(Target::parse(path, via).map_err(|e| Fatal::usage(e.to_string()))?);
         }
         let to = targets.pop().ok_or_else(|| Fatal::usage("no destination"))?;

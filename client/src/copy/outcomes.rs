@@ -1,5 +1,6 @@
 //! What became of each file, gathered from both threads.
 
+use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -57,6 +58,24 @@ impl Outcomes {
             Some(order) => order.settle(turn, Some(text), |text| self.ui.error(text)),
             None => self.ui.error(&text),
         }
+    }
+
+    /// Counts content that was moved, and keeps to the rate.
+    pub(crate) fn moved(&self, bytes: u64) {
+        self.ui.meter.add_moved(bytes);
+        self.settings.pace.moved(bytes);
+    }
+
+    /// Names a file that was copied, where every one is to be named.
+    pub(crate) fn tell(&self, from: &dyn Display, to: &dyn Display) {
+        if self.settings.verbose {
+            self.ui.note(&format!("{from} -> {to}"));
+        }
+    }
+
+    /// Names a file that would be copied.
+    pub(crate) fn would(&self, from: &dyn Display, to: &dyn Display) {
+        self.ui.note(&format!("would copy {from} -> {to}"));
     }
 
     /// Counts a file of `size` bytes that was copied.

@@ -69,7 +69,7 @@ pub(super) fn upload(
         Err(Dead) => return Err(link.lost()),
     };
     let errand = Upload { outcomes };
-    let mut plan = Plan::new(sources, outcomes.settings.recursive);
+    let mut plan = Plan::new(sources, outcomes.settings.recursive, outcomes.settings.filter.clone());
     // The beginning of the plan tells enough; a million files need not be known before the first is sent.
     let sample = if outcomes.settings.parallel.is_none() { SAMPLE } else { 0 };
     let first: Vec<_> = plan.by_ref().take(sample).collect();
@@ -106,6 +106,7 @@ impl Errand for Upload<'_> {
 
     fn send(&self, link: &mut Exchange, item: Item) -> Result<(), Dead> {
         match item {
+            Item::Dir { .. } if self.outcomes.settings.dry_run => Ok(()),
             Item::Dir { remote, turn } => {
                 let job = Job::Mkdir(MkdirJob { remote: remote.clone(), turn });
                 link.send(&Message::Mkdir { path: &remote }, job)
@@ -128,7 +129,7 @@ impl Errand for Upload<'_> {
 }
 
 /// Finds out where the copies go.
-fn place(
+pub(super) fn place(
     sources: &[PathBuf],
     to: &str,
     link: &mut Exchange,
@@ -163,6 +164,10 @@ fn place(
 }
 
 fn send_file(link: &mut Exchange, item: FileItem, outcomes: &Outcomes) -> Result<(), Dead> {
+    if outcomes.settings.dry_run {
+        outcomes.would(&item.local.display(), &item.remote);
+        return Ok(());
+    }
     let named = |e: io::Error| format!("{}: {e}", item.local.display());
     let (mut file, before) = match open(&item.local) {
         Ok(opened) => opened,
@@ -186,7 +191,7 @@ fn send_file(link: &mut Exchange, item: FileItem, outcomes: &Outcomes) -> Result
     link.blocks.begin();
     if announce::pays(link.caps, size) {
         let refused = || sending.refused.load(Ordering::Acquire);
-        match announce::send(link, &file, size, &sending.answer, refused, outcomes.meter())? {
+        match announce::send(link, &file, size, &sending.answer, refused, outcomes)? {
             Sent::NotAnnounced => {}
             sent => return finish_announced(link, &sending, &file, &before, sent),
         }
@@ -198,7 +203,7 @@ fn send_file(link: &mut Exchange, item: FileItem, outcomes: &Outcomes) -> Result
             Ok(0) => break,
             Ok(sent) => {
                 left -= sent as u64;
-                outcomes.meter().add_moved(sent as u64);
+                outcomes.moved(sent as u64);
             }
             Err(SendError::Stream(_)) => return Err(Dead),
             Err(SendError::Source(e)) => {
@@ -292,6 +297,7 @@ impl PutJob {
                 let sent = self.0.hash.get().map(blake3::Hash::to_hex);
                 if hash.is_some() && hash.as_deref() == sent.as_deref() {
                     outcomes.copied(self.0.item.turn, self.0.size);
+                    outcomes.tell(&self.0.item.local.display(), &self.0.item.remote);
                 } else {
                     let text = format!(
                         "{}: what the server stored is not what was sent (the hashes differ)",

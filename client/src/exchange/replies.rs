@@ -34,12 +34,13 @@ impl Replies {
         Ok(match self.reader.message(header)? {
             Message::Ok { hash } => Reply::Ok(hash.map(str::to_owned)),
             Message::Error { message } => Reply::Error(ServerError { text: shorten(message) }),
-            Message::StatResponse { size, is_dir, .. } => Reply::Stat(Stat { size, is_dir }),
+            Message::StatResponse { size, mtime, is_dir } => Reply::Stat(Stat { size, mtime, is_dir }),
             Message::HashResponse { hash } => Reply::Hash(hash.to_owned()),
             Message::ListResponse(list) => {
                 let owned = |entry: bcmr_wire::list::Entry<'_>| Listed {
                     path: entry.path.to_owned(),
                     size: entry.size,
+                    mtime: entry.mtime,
                     is_dir: entry.is_dir,
                 };
                 Reply::List(list.iter().map(owned).collect())

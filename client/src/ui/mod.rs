@@ -10,10 +10,14 @@ use std::time::{Duration, Instant};
 use bcmr_wire::shown::shown;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::cli::Progress;
 pub(crate) use meter::Meter;
 
 /// How often a bar is drawn again.
 const TICK: Duration = Duration::from_millis(100);
+
+/// How often a plain line of progress is written.
+const PLAIN: Duration = Duration::from_secs(5);
 
 /// Bars and lines for one command.
 #[derive(Debug)]
@@ -25,10 +29,24 @@ pub(crate) struct Ui {
 }
 
 impl Ui {
-    pub(crate) fn new(quiet: bool) -> Self {
-        let meter = Arc::new(Meter::default());
-        let bar = (!quiet && terminal()).then(|| bar(&meter));
-        Self { bar, quiet, meter, start: Instant::now() }
+    pub(crate) fn new(quiet: bool, progress: Progress) -> Self {
+        let (meter, start) = (Arc::new(Meter::default()), Instant::now());
+        let barred = match progress {
+            Progress::Auto => !quiet && terminal(),
+            Progress::Bar => !quiet,
+            Progress::Plain | Progress::Off => false,
+        };
+        if progress == Progress::Plain && !quiet {
+            plain(&meter, start);
+        }
+        Self { bar: barred.then(|| bar(&meter)), quiet, meter, start }
+    }
+
+    /// Says something that is no error. Names in it may be anybody's.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            self.line(&shown(text).to_string());
+        }
     }
 
     /// Writes a line to stderr, above the bar where there is one. Nothing can be done where that fails.
@@ -69,6 +87,19 @@ impl Ui {
 fn terminal() -> bool {
     std::io::stderr().is_terminal()
         && std::env::var_os("TERM").is_some_and(|term| term != "dumb" && !term.is_empty())
+}
+
+/// Writes a line of progress now and then, as long as the command runs.
+fn plain(meter: &Arc<Meter>, start: Instant) {
+    let meter = Arc::downgrade(meter);
+    // Where no thread can be started there is no progress to be seen.
+    let _ = std::thread::Builder::new().name("progress".to_owned()).stack_size(64 * 1024).spawn(move || {
+        loop {
+            std::thread::sleep(PLAIN);
+            let Some(meter) = meter.upgrade() else { return };
+            let _ = writeln!(std::io::stderr(), "{}", summary::progress(&meter, start.elapsed()));
+        }
+    });
 }
 
 fn bar(meter: &Arc<Meter>) -> ProgressBar {

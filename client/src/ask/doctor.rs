@@ -1,0 +1,109 @@
+//! The doctor command: whether a server can be reached, how fast it answers, what it can and what it allows.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bcmr_wire::{Caps, Message};
+
+use super::print;
+use crate::cli::{ConnectionArgs, DoctorArgs, Progress};
+use crate::copy::dial::Dialer;
+use crate::copy::{Outcomes, Settings};
+use crate::exchange::{Dead, Exchange, Reply};
+use crate::exit::{Exit, Fatal};
+use crate::target::Target;
+use crate::ui::Ui;
+
+/// Questions by which the time of one is measured.
+const ROUNDS: u32 = 10;
+
+/// A name that no server publishes anything under: asking to put it there tells whether one may, and changes nothing.
+const RESERVED: &str = ".bcmr-00000000000000000000000000000000";
+
+/// Connects, asks, and prints what came of it.
+pub(crate) fn doctor(args: &DoctorArgs, connection: &ConnectionArgs) -> Exit {
+    let ui = Arc::new(Ui::new(false, Progress::Off));
+    let settings = Settings { caps: Caps(u8::MAX), ..Settings::asking(connection, false) };
+    let outcomes = Arc::new(Outcomes::new(Arc::clone(&ui), settings));
+    let looked = look(args, connection, &outcomes);
+    match looked {
+        Ok(()) => Exit::Done,
+        Err(fatal) => {
+            ui.error(&fatal.message);
+            fatal.exit
+        }
+    }
+}
+
+fn look(args: &DoctorArgs, connection: &ConnectionArgs, outcomes: &Arc<Outcomes>) -> Result<(), Fatal> {
+    let spelled = if args.host.contains(':') { args.host.clone() } else { format!("{}:", args.host) };
+    let to = match Target::parse(&spelled, connection.via.is_some()) {
+        Ok(Target::Remote(to)) => to,
+        Ok(Target::Local(_)) => return Err(Fatal::usage(format!("{}: is no host", args.host))),
+        Err(e) => return Err(Fatal::usage(e.to_string())),
+    };
+    let started = Instant::now();
+    let mut link = Dialer::new(&to.host, to.path.is_absolute(), connection, outcomes).dial()?;
+    print(&format!("connection     {:.0} ms from start to Welcome", started.elapsed().as_secs_f64() * 1e3));
+    print(&format!("protocol       2, with {}", capabilities(link.caps)));
+    let asked = ask(&mut link);
+    match asked {
+        Ok(()) => {
+            link.close();
+            Ok(())
+        }
+        Err(Dead) => Err(link.lost()),
+    }
+}
+
+fn ask(link: &mut Exchange) -> Result<(), Dead> {
+    let started = Instant::now();
+    for _ in 0..ROUNDS {
+        link.call(&Message::Stat { path: "" })?;
+    }
+    let round = started.elapsed().as_secs_f64() * 1e3 / f64::from(ROUNDS);
+    print(&format!("round trip     {round:.2} ms"));
+    let path = RESERVED;
+    let requests = [
+        ("stat", Message::Stat { path }),
+        ("list", Message::List { path }),
+        ("hash", Message::Hash { path, offset: 0, limit: None }),
+        ("get", Message::Get { path, offset: 0 }),
+        ("put", Message::Put { path, size: 0, offset: 0, overwrite: false }),
+        ("mkdir", Message::Mkdir { path }),
+    ];
+    let (mut may, mut may_not) = (Vec::new(), Vec::new());
+    for (verb, request) in &requests {
+        let reply = link.call(request)?;
+        if *verb == "put" {
+            // What is left of a refused Put is passed over up to this.
+            link.requests.push(&Message::Done)?;
+        }
+        match reply {
+            Reply::Error(error) if error.is_ours() && error.text.contains("may not") => may_not.push(*verb),
+            Reply::Error(error) if error.is_ours() => may.push(*verb),
+            _ => {}
+        }
+    }
+    let list = |verbs: Vec<&str>| if verbs.is_empty() { "nothing".to_owned() } else { verbs.join(", ") };
+    if may.is_empty() && may_not.is_empty() {
+        print(&"verbs          unknown: another server than bcmr-serve");
+    } else {
+        print(&format!("allowed        {}", list(may)));
+        print(&format!("not allowed    {}", list(may_not)));
+    }
+    Ok(())
+}
+
+fn capabilities(caps: Caps) -> String {
+    let all = [
+        (Caps::LZ4, "lz4"),
+        (Caps::ZSTD, "zstd"),
+        (Caps::DEDUP, "dedup"),
+        (Caps::FAST, "fast"),
+        (Caps::SYNC, "sync"),
+        (Caps::PUT_OFFSET, "put-offset"),
+    ];
+    let names: Vec<_> = all.iter().filter(|(cap, _)| caps.has(*cap)).map(|(_, name)| *name).collect();
+    if names.is_empty() { "no capabilities".to_owned() } else { names.join(", ") }
+}

@@ -1,0 +1,197 @@
+//! The check command: whether copies are what their sources are.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use bcmr_wire::Message;
+use bcmr_wire::shown::shown;
+
+use super::dial::Dialer;
+use super::found::{Found, find};
+use super::names::{self, Standing};
+use super::{Outcomes, Settings, Way, upload};
+use crate::cli::{CheckArgs, ConnectionArgs, Progress};
+use crate::exchange::{Dead, Exchange, Reply, Stat};
+use crate::exit::{Exit, Fatal};
+use crate::plan::{Item, Plan};
+use crate::target::Remote;
+use crate::ui::Ui;
+
+/// Files that are asked about at a time.
+const BATCH: usize = 500;
+
+/// Compares, prints what differs, and returns 1 where anything does.
+pub(crate) fn run(args: &CheckArgs, connection: &ConnectionArgs) -> Exit {
+    let ui = Arc::new(Ui::new(false, Progress::Off));
+    let outcomes = Arc::new(Outcomes::new(Arc::clone(&ui), Settings::asking(connection, args.recursive)));
+    let checked = Way::of(&args.paths, connection.via.is_some()).and_then(|way| match way {
+        Way::Up { sources, to } => up(&sources, &to, args.strict, connection, &outcomes),
+        Way::Down { sources, to } => down(&sources, &to, args.strict, connection, &outcomes),
+    });
+    match checked {
+        Ok(Tally { same, different }) => {
+            ui.note(&format!("{same} as their sources are, {different} not"));
+            if different > 0 || outcomes.failed() > 0 { Exit::SomeFailed } else { Exit::Done }
+        }
+        Err(fatal) => {
+            ui.error(&fatal.message);
+            fatal.exit
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    same: u64,
+    different: u64,
+}
+
+impl Tally {
+    fn count(&mut self, name: &str, difference: Option<&str>) {
+        match difference {
+            None => self.same += 1,
+            Some(why) => {
+                self.different += 1;
+                // Nobody may be reading; the exit code tells, too.
+                let _ = writeln!(io::stdout(), "{}", shown(&format!("{name}: {why}")));
+            }
+        }
+    }
+}
+
+/// A source and its copy, one of which is local.
+struct Pair {
+    local: PathBuf,
+    remote: String,
+}
+
+fn up(
+    sources: &[PathBuf],
+    to: &Remote,
+    strict: bool,
+    connection: &ConnectionArgs,
+    outcomes: &Arc<Outcomes>,
+) -> Result<Tally, Fatal> {
+    let mut link = Dialer::new(&to.host, to.path.is_absolute(), connection, outcomes).dial()?;
+    let Ok(placed) = upload::place(sources, to.path.as_str(), &mut link, outcomes) else {
+        return Err(link.lost());
+    };
+    let plan = Plan::new(placed?, outcomes.settings.recursive, outcomes.settings.filter.clone());
+    let files = plan.filter_map(|item| match item {
+        Ok(Item::File(file)) => Some(Pair { local: file.local, remote: file.remote }),
+        Ok(Item::Dir { .. }) => None,
+        Err(not) => {
+            outcomes.fail(&not.text);
+            None
+        }
+    });
+    let pairs: Vec<_> = files.collect();
+    let mut tally = Tally::default();
+    match compare(&mut link, &pairs, strict, true, &mut tally) {
+        Ok(()) => {
+            link.close();
+            Ok(tally)
+        }
+        Err(Dead) => Err(link.lost()),
+    }
+}
+
+fn down(
+    sources: &[Remote],
+    to: &Path,
+    strict: bool,
+    connection: &ConnectionArgs,
+    outcomes: &Arc<Outcomes>,
+) -> Result<Tally, Fatal> {
+    let standing = match fs::metadata(to) {
+        Ok(there) if there.is_dir() => Standing::Directory,
+        Ok(_) => Standing::File,
+        Err(_) => Standing::Absent,
+    };
+    let into = names::decide(to, &to.to_string_lossy(), standing, sources.len())?;
+    let mut tally = Tally::default();
+    for source in sources {
+        let mut link = Dialer::new(&source.host, source.path.is_absolute(), connection, outcomes).dial()?;
+        let Ok(found) = find(&mut link, &[source], &into, outcomes) else { return Err(link.lost()) };
+        let pair = |Found { remote, local, .. }: Found| Pair { local, remote };
+        let pairs: Vec<_> = found.into_iter().filter(|found| !found.is_dir).map(pair).collect();
+        if compare(&mut link, &pairs, strict, false, &mut tally).is_err() {
+            return Err(link.lost());
+        }
+        link.close();
+    }
+    Ok(tally)
+}
+
+/// Compares pairs; `up` where the local file is the source.
+fn compare(
+    link: &mut Exchange,
+    pairs: &[Pair],
+    strict: bool,
+    up: bool,
+    tally: &mut Tally,
+) -> Result<(), Dead> {
+    for batch in pairs.chunks(BATCH) {
+        let mut stats = Vec::new();
+        for pair in batch {
+            stats.push(link.ask(&Message::Stat { path: &pair.remote })?);
+        }
+        let mut hashes: Vec<(&Pair, Receiver<Reply>)> = Vec::new();
+        for (pair, stat) in batch.iter().zip(stats) {
+            let stat = match link.wait(&stat)? {
+                Reply::Stat(stat) => Ok(stat),
+                Reply::Error(error) => Err(error.text),
+                _ => return Err(Dead),
+            };
+            match looks(pair, stat, strict, up) {
+                Ok(()) if strict => {
+                    let hash = Message::Hash { path: &pair.remote, offset: 0, limit: None };
+                    hashes.push((pair, link.ask(&hash)?));
+                }
+                looks => tally.count(&name(pair, up), looks.err().as_deref()),
+            }
+        }
+        for (pair, hash) in hashes {
+            let same = match link.wait(&hash)? {
+                Reply::Hash(hash) => match own_hash(&pair.local) {
+                    Ok(own) if own.to_hex().as_str() == hash => Ok(()),
+                    Ok(_) => Err("the content differs".to_owned()),
+                    Err(e) => Err(format!("cannot be read here: {e}")),
+                },
+                Reply::Error(error) => Err(error.text),
+                _ => return Err(Dead),
+            };
+            tally.count(&name(pair, up), same.err().as_deref());
+        }
+    }
+    Ok(())
+}
+
+/// The copy's name: it is the copy that has to be made good.
+fn name(pair: &Pair, up: bool) -> String {
+    if up { pair.remote.clone() } else { pair.local.display().to_string() }
+}
+
+/// Compares what can be seen without reading: sizes, and that no copy is older than its source.
+fn looks(pair: &Pair, stat: Result<Stat, String>, strict: bool, up: bool) -> Result<(), String> {
+    let there = stat.map_err(|why| format!("not to be had from the server: {why}"))?;
+    let here = fs::metadata(&pair.local).map_err(|e| format!("{}: {e}", pair.local.display()))?;
+    if there.is_dir || here.is_dir() {
+        return Err("a directory and a file".to_owned());
+    }
+    if there.size != here.len() {
+        return Err(format!("{} bytes here, {} there", here.len(), there.size));
+    }
+    let (source, copy) = if up { (here.mtime(), there.mtime) } else { (there.mtime, here.mtime()) };
+    if !strict && copy < source { Err("older than its source".to_owned()) } else { Ok(()) }
+}
+
+fn own_hash(path: &Path) -> io::Result<blake3::Hash> {
+    let mut hasher = blake3::Hasher::new();
+    io::copy(&mut File::open(path)?, &mut hasher)?;
+    Ok(hasher.finalize())
+}

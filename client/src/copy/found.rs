@@ -1,0 +1,116 @@
+//! What remote sources are: looked at and listed, nothing changed on either side.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
+
+use bcmr_wire::Message;
+use bcmr_wire::shown::shown;
+
+use super::Outcomes;
+use super::names::{self, Into};
+use crate::exchange::{Dead, Exchange, Listed, Reply};
+use crate::plan::join;
+use crate::target::Remote;
+
+/// Something that a remote source is, or holds, and where its copy goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Found {
+    pub(super) remote: String,
+    pub(super) local: PathBuf,
+    pub(super) size: u64,
+    pub(super) mtime: i64,
+    pub(super) is_dir: bool,
+}
+
+/// Finds everything; directories come before what they hold. What cannot be found is named.
+pub(super) fn find(
+    link: &mut Exchange,
+    sources: &[&Remote],
+    into: &Into<&Path>,
+    outcomes: &Outcomes,
+) -> Result<Vec<Found>, Dead> {
+    let mut stats = Vec::new();
+    for source in sources {
+        stats.push(link.ask(&Message::Stat { path: source.path.as_str() })?);
+    }
+    let mut all = Vec::new();
+    for (source, stat) in sources.iter().zip(stats) {
+        let path = source.path.as_str();
+        let local = match into {
+            Into::Name(name) => (*name).to_owned(),
+            Into::Directory(dir) => {
+                names::own_remote_name(path).map_or_else(|| (*dir).to_owned(), |name| dir.join(name))
+            }
+        };
+        match link.wait(&stat)? {
+            Reply::Stat(stat) if !stat.is_dir => {
+                let name = names::own_remote_name(path).unwrap_or(path);
+                if outcomes.settings.filter.admits(name) {
+                    let remote = path.to_owned();
+                    all.push(Found { remote, local, size: stat.size, mtime: stat.mtime, is_dir: false });
+                }
+            }
+            Reply::Stat(stat) if outcomes.settings.recursive => {
+                let remote = path.to_owned();
+                let dir = Found { remote, local, size: 0, mtime: stat.mtime, is_dir: true };
+                find_tree(link, dir, &mut all, outcomes)?;
+            }
+            Reply::Stat(_) => outcomes.fail(&format!("{path}: is a directory (copy it with -r)")),
+            Reply::Error(error) => outcomes.fail(&error.about(path)),
+            _ => return Err(Dead),
+        }
+    }
+    Ok(all)
+}
+
+fn find_tree(link: &mut Exchange, dir: Found, all: &mut Vec<Found>, outcomes: &Outcomes) -> Result<(), Dead> {
+    let list = match link.call(&Message::List { path: &dir.remote })? {
+        Reply::List(list) => list,
+        Reply::Error(error) => {
+            outcomes.fail(&error.about(&dir.remote));
+            return Ok(());
+        }
+        _ => return Err(Dead),
+    };
+    let (path, local) = (dir.remote.clone(), dir.local.clone());
+    all.push(dir);
+    let mut doubts = Vec::new();
+    for (at, entry) in list.iter().enumerate() {
+        if !names::is_safe(&entry.path) {
+            outcomes.fail(&format!("\"{}\": the server listed a name that is not safe", shown(&entry.path)));
+            continue;
+        }
+        if !outcomes.settings.filter.admits_listed(&entry.path, entry.is_dir) {
+            continue;
+        }
+        let Listed { size, mtime, is_dir, .. } = *entry;
+        let (remote, local) = (join(&path, &entry.path), local.join(&entry.path));
+        if is_dir && came_back_empty(&list, at) {
+            // Empty, or not to be read: only its own listing tells.
+            let listed = link.ask(&Message::List { path: &remote })?;
+            doubts.push((remote.clone(), listed));
+        }
+        all.push(Found { remote, local, size, mtime, is_dir });
+    }
+    report_unreadable(link, doubts, outcomes)
+}
+
+/// Whether the directory at `at` has nothing listed below it; listings are depth-first.
+fn came_back_empty(list: &[Listed], at: usize) -> bool {
+    let below =
+        |next: &Listed| next.path.strip_prefix(&list[at].path).is_some_and(|rest| rest.starts_with('/'));
+    !list.get(at + 1).is_some_and(below)
+}
+
+fn report_unreadable(
+    link: &mut Exchange,
+    doubts: Vec<(String, Receiver<Reply>)>,
+    outcomes: &Outcomes,
+) -> Result<(), Dead> {
+    for (path, doubt) in doubts {
+        if let Reply::Error(error) = link.wait(&doubt)? {
+            outcomes.fail(&error.about(&path));
+        }
+    }
+    Ok(())
+}
