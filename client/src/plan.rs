@@ -103,7 +103,7 @@ impl Plan {
                             continue;
                         }
                         // A directory is made for what is copied into it.
-                        if (is_dir && !top && !self.filter.include.is_empty())
+                        if (is_dir && !top && self.filter.is_choosy())
                             || (!is_dir && !self.filter.admits(&below))
                         {
                             continue;

@@ -122,7 +122,7 @@ impl Errand for Download<'_> {
 fn prepare(found: Vec<Found>, outcomes: &Outcomes) -> Result<Vec<GetItem>, Fatal> {
     let mut made = HashSet::new();
     let mut items: Vec<GetItem> = Vec::new();
-    for Found { remote, local, size, mtime, is_dir } in found {
+    for Found { remote, local, size, mtime, is_dir, is_source } in found {
         if is_dir {
             match make_dir(&local, outcomes) {
                 Ok(false) => {}
@@ -133,7 +133,7 @@ fn prepare(found: Vec<Found>, outcomes: &Outcomes) -> Result<Vec<GetItem>, Fatal
         }
         let parent = local.parent().map(Path::to_owned);
         let mut fresh = parent.as_ref().is_some_and(|parent| made.contains(parent));
-        if let Some(parent) = parent.filter(|_| !fresh)
+        if let Some(parent) = parent.filter(|_| is_source && !fresh)
             && make_dir(&parent, outcomes)?
         {
             made.insert(parent);

@@ -19,11 +19,15 @@ impl Filter {
         !self.excludes(below) && (self.include.is_empty() || self.include.iter().any(|p| p.is_match(below)))
     }
 
+    /// Whether only some files are copied, so that a directory may be there for nothing.
+    pub(crate) const fn is_choosy(&self) -> bool {
+        !self.include.is_empty()
+    }
+
     /// The same for a path in a listing, whose directories may be left out.
     pub(crate) fn admits_listed(&self, below: &str, is_dir: bool) -> bool {
         let left_out = below.match_indices('/').any(|(at, _)| self.excludes(&below[..at]));
-        !left_out
-            && if is_dir { !self.excludes(below) && self.include.is_empty() } else { self.admits(below) }
+        !left_out && if is_dir { !self.excludes(below) } else { self.admits(below) }
     }
 }
 
@@ -39,6 +43,6 @@ mod tests {
         assert!(!filter.admits_listed("a.o", false) && !filter.admits_listed(".git", true));
         assert!(!filter.admits_listed("x/.git/config", false) && filter.admits_listed(".gitignore", false));
         let only = Filter { exclude: vec![], include: vec![regex("\\.c$")] };
-        assert!(only.admits("d/a.c") && !only.admits("a.h") && !only.admits_listed("d", true));
+        assert!(only.admits("d/a.c") && !only.admits("a.h") && only.is_choosy() && !filter.is_choosy());
     }
 }

@@ -1,5 +1,6 @@
 //! What remote sources are: looked at and listed, nothing changed on either side.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 
@@ -20,6 +21,8 @@ pub(super) struct Found {
     pub(super) size: u64,
     pub(super) mtime: i64,
     pub(super) is_dir: bool,
+    /// Whether it is a source itself: then the directories above its copy may be made, and else must have been listed.
+    pub(super) is_source: bool,
 }
 
 /// Finds everything; directories come before what they hold. What cannot be found is named.
@@ -47,12 +50,13 @@ pub(super) fn find(
                 let name = names::own_remote_name(path).unwrap_or(path);
                 if outcomes.settings.filter.admits(name) {
                     let remote = path.to_owned();
-                    all.push(Found { remote, local, size: stat.size, mtime: stat.mtime, is_dir: false });
+                    let (size, mtime) = (stat.size, stat.mtime);
+                    all.push(Found { remote, local, size, mtime, is_dir: false, is_source: true });
                 }
             }
             Reply::Stat(stat) if outcomes.settings.recursive => {
                 let remote = path.to_owned();
-                let dir = Found { remote, local, size: 0, mtime: stat.mtime, is_dir: true };
+                let dir = Found { remote, local, size: 0, mtime: stat.mtime, is_dir: true, is_source: true };
                 find_tree(link, dir, &mut all, outcomes)?;
             }
             Reply::Stat(_) => outcomes.fail(&format!("{path}: is a directory (copy it with -r)")),
@@ -73,6 +77,7 @@ fn find_tree(link: &mut Exchange, dir: Found, all: &mut Vec<Found>, outcomes: &O
         _ => return Err(Dead),
     };
     let (path, local) = (dir.remote.clone(), dir.local.clone());
+    let first = all.len();
     all.push(dir);
     let mut doubts = Vec::new();
     for (at, entry) in list.iter().enumerate() {
@@ -90,9 +95,25 @@ fn find_tree(link: &mut Exchange, dir: Found, all: &mut Vec<Found>, outcomes: &O
             let listed = link.ask(&Message::List { path: &remote })?;
             doubts.push((remote.clone(), listed));
         }
-        all.push(Found { remote, local, size, mtime, is_dir });
+        all.push(Found { remote, local, size, mtime, is_dir, is_source: false });
+    }
+    if outcomes.settings.filter.is_choosy() {
+        leave_out_empty(all, first);
     }
     report_unreadable(link, doubts, outcomes)
+}
+
+/// Leaves out the directories, from `first` on, that hold no file.
+fn leave_out_empty(all: &mut Vec<Found>, first: usize) {
+    let mut holding = HashSet::new();
+    for file in all[first..].iter().filter(|found| !found.is_dir) {
+        holding.extend(file.local.ancestors().map(Path::to_owned));
+    }
+    let mut at = 0;
+    all.retain(|found| {
+        at += 1;
+        at <= first || !found.is_dir || holding.contains(&found.local)
+    });
 }
 
 /// Whether the directory at `at` has nothing listed below it; listings are depth-first.
