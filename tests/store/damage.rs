@@ -14,6 +14,9 @@ use crate::scene::{MIB, Scene, blocks, upload};
 /// Something that takes a block's place, and whether it can be repaired without a hand.
 type Damage = (&'static str, fn(&Path, &Path), bool);
 
+/// Something that stands in the way, made in the root's part of the state.
+type Way = (&'static str, fn(&Path, &Path));
+
 const DAMAGES: &[Damage] = &[
     ("a bit at the front", |block, _| flip(block, 0), true),
     ("a bit in the middle", |block, _| flip(block, 1_000_001), true),
@@ -134,7 +137,7 @@ fn what_is_no_block_is_left_alone_and_fails_nothing() {
 #[test]
 fn what_stands_in_the_way_of_the_store_is_not_followed() {
     let content = noise(5 * MIB, 1);
-    let ways: [(&str, fn(&Path, &Path)); 6] = [
+    let ways: [Way; 6] = [
         ("cas, a link", |part, outside| symlink(outside, part.join("cas")).unwrap()),
         ("cas, a file", |part, _| fs::write(part.join("cas"), "").unwrap()),
         ("usage, a link", |part, outside| symlink(outside.join("usage"), part.join("usage")).unwrap()),

@@ -13,6 +13,9 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::scene::{MIB, Scene};
 
+/// A file that says a format, and how it is made.
+type Written = (&'static str, fn(&Path));
+
 /// Checks that a server serves, and stores nothing.
 #[track_caller]
 fn serves_without(launch: Launch, site: &Site, what: &str) {
@@ -41,7 +44,7 @@ fn private(path: &Path) {
 
 #[test]
 fn a_newer_format_is_left_alone_and_served_without() {
-    let formats: [(&str, fn(&Path)); 7] = [
+    let formats: [Written; 7] = [
         ("2", |file| fs::write(file, "2\n").unwrap()),
         ("the greatest", |file| fs::write(file, u64::MAX.to_string()).unwrap()),
         ("beyond numbers", |file| fs::write(file, "99999999999999999999999999").unwrap()),
