@@ -57,7 +57,7 @@ fn upload(place: &Path, file: &Path, dedup: bool) -> Duration {
     sync();
     let begun = Instant::now();
     let status = Command::new(binaries::client())
-        .args(["-q", "--via", &serve(&root), "copy"])
+        .args(["--via", &serve(&root), "copy", "-q"])
         .args([file.as_os_str(), ":f".as_ref()])
         .env("BCMR_CAS_DIR", if dedup { &state } else { Path::new("/dev/null") })
         .stderr(Stdio::inherit())
