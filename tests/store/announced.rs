@@ -35,6 +35,7 @@ fn the_second_upload_of_a_content_sends_no_block_and_arrives_whole() {
         );
     }
     scene.counts_what_is_there();
+    scene.every_block_is_whole();
     let private = |path: &std::path::Path, mode| {
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o7777, mode, "{}", path.display());
     };

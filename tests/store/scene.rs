@@ -88,6 +88,15 @@ impl Scene {
         fs::read_dir(self.blocks()).map_or(0, Iterator::count)
     }
 
+    /// Checks that every block is what its name says.
+    #[track_caller]
+    pub(crate) fn every_block_is_whole(&self) {
+        for block in fs::read_dir(self.blocks()).unwrap() {
+            let block = block.unwrap().path();
+            assert_eq!(hex(&fs::read(&block).unwrap()), block.file_name().unwrap().to_str().unwrap());
+        }
+    }
+
     /// What the server counts: bytes, and bytes that are reserved.
     pub(crate) fn counted(&self) -> [u64; 2] {
         let bytes = fs::read(self.part().join("usage")).unwrap();

@@ -113,4 +113,5 @@ fn s10_sessions_that_are_stopped_at_any_point_hold_nobody_up() {
     }
     scene.server().finish();
     scene.counts_what_is_there();
+    scene.every_block_is_whole();
 }

@@ -164,6 +164,7 @@ impl Ledger {
             }
             sleep(Duration::from_millis(1));
         };
+        self.strike_stale(&mut held, path, inode)?;
         let Some(Amount { bytes, entries }) = self.fit(&mut held, &others, path, size, limit, stands)? else {
             return Ok(false);
         };
@@ -171,6 +172,19 @@ impl Ledger {
         self.slot.set([bytes, entries, record.tag(), tag_of(path)])?;
         self.append(&record)?;
         Ok(true)
+    }
+
+    /// Strikes what a session that died has left of this path and inode, whose number is used again by a file that
+    /// stands nowhere yet.
+    fn strike_stale(&self, held: &mut Held<'_, 2>, path: &str, inode: u64) -> Result<(), Errno> {
+        let (records, _) = self.bucket(path)?;
+        let mut total = Amount::of(held.numbers());
+        for (at, record) in records.iter().filter(|(_, record)| record.path == path && record.inode == inode)
+        {
+            self.strike(path, *at)?;
+            total = total.minus(record.amount());
+        }
+        held.set(total.numbers())
     }
 
     /// Counts a file that was published, in place of what it replaced; or forgets one that was not.
