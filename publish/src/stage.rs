@@ -163,6 +163,22 @@ impl Stage {
         self.ends_in_hole = true;
     }
 
+    /// Makes the file at least as long as it is by now, where what was written last became a hole: whoever reads the
+    /// stage meanwhile would find nothing there.
+    ///
+    /// # Errors
+    /// [`PublishError::Io`].
+    pub fn show_hole(&mut self) -> Result<(), PublishError> {
+        let io = PublishError::io("setting the length");
+        if self.ends_in_hole {
+            let len = fstat(&self.file).map_err(&io)?.st_size;
+            if u64::try_from(len).is_ok_and(|len| len < self.position) {
+                retry_on_intr(|| ftruncate(&self.file, self.position)).map_err(&io)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Moves the end to `position`; what lies between is a hole.
     pub(crate) fn advance_to(&mut self, position: u64) {
         if position > self.position {

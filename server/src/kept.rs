@@ -51,7 +51,8 @@ impl Kept {
             Some(max) => {
                 let slots = private_dir(top, "sessions").map_err(|e| denied(e.to_string()))?;
                 let taken = Slot::take(slots.as_fd(), max).map_err(|e| denied(e.to_string()))?;
-                Some(taken.ok_or_else(|| Denial::too_many(max))?)
+                let (slot, _) = taken.ok_or_else(|| Denial::too_many(max))?;
+                Some(slot)
             }
         };
         let quota = Quota::open(&state, rules).map_err(|e| denied(e.to_string()))?;

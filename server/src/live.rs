@@ -9,6 +9,7 @@ use bcmr_publish::Publisher;
 
 use crate::failure::Failure;
 use crate::quota::Quota;
+use crate::tree::Tree;
 use crate::verbs::put::LivePut;
 
 /// Room for one live Put.
@@ -48,7 +49,7 @@ impl LiveSlot {
     pub(crate) fn finish(
         &self,
         publisher: &mut Publisher,
-        quota: Option<&mut Quota>,
+        quota: Option<(&mut Quota, &Tree)>,
     ) -> Option<Result<Option<blake3::Hash>, Failure>> {
         let mut slot = self.lock();
         slot.take().map(|put| put.finish(publisher, quota))

@@ -236,7 +236,8 @@ impl Session {
         if std::mem::take(&mut self.discarding) {
             return Ok(());
         }
-        let finished = self.live.finish(&mut self.publisher, self.quota.as_mut());
+        let quota = self.quota.as_mut().map(|quota| (quota, &self.tree));
+        let finished = self.live.finish(&mut self.publisher, quota);
         self.release_quota();
         match finished {
             None => self.unexpected(header.kind),

@@ -3,16 +3,19 @@
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use bcmr_wire::blocks::dedup::{self, BLOCK, digest};
+use bcmr_wire::blocks::dedup::{self, BLOCK, Digest, digest};
 use bcmr_wire::limits::{MAX_BLOCK, MAX_BODY};
 use bcmr_wire::{Caps, Hash, Message};
 
 use super::Outcomes;
 use crate::exchange::{Dead, Exchange};
+use crate::pulse::Pulse;
 
 /// Bytes from which on announcing pays: below, sending is cheaper than a round trip and a second hash.
 const SMALLEST: u64 = 16 << 20;
@@ -23,6 +26,9 @@ const FIXED: u64 = 8;
 /// How long the blocks of a file may take to be hashed. The server waits meanwhile, and ends a session that keeps it
 /// waiting, after ten minutes where its operator says nothing else.
 const PATIENCE: Duration = Duration::from_secs(240);
+
+/// Threads that hash a file; each has a block in memory.
+const THREADS: usize = 4;
 
 /// Where the replies' thread puts the server's answer to an announcement.
 #[derive(Debug, Default)]
@@ -90,31 +96,19 @@ pub(super) fn send(
     file: &File,
     size: u64,
     answer: &Answer,
-    refused: impl Fn() -> bool,
+    refused: impl Fn() -> bool + Sync,
     outcomes: &Outcomes,
 ) -> Result<Sent, Dead> {
     // The server may refuse the name: that is worth knowing before everything is hashed.
     link.flush()?;
+    let digests = match digests(file, size, &refused, &link.pulse) {
+        Ok(digests) => digests,
+        Err(sent) => return Ok(sent),
+    };
+    let hashes: Vec<Hash> = digests.iter().map(|digest| digest.hash).collect();
+    let parts: Vec<Hash> = digests.iter().map(|digest| digest.part).collect();
+    drop(digests);
     let mut block = vec![0; MAX_BLOCK];
-    let started = Instant::now();
-    let mut hashes: Vec<Hash> = Vec::new();
-    let mut parts = Vec::new();
-    for index in 0..dedup::count(size) {
-        if refused() {
-            return Ok(Sent::Refused);
-        }
-        if started.elapsed() > PATIENCE {
-            return Ok(Sent::NotAnnounced);
-        }
-        let block = &mut block[..dedup::len(size, index)];
-        if let Err(e) = read(file, block, index) {
-            return Ok(Sent::Source(e));
-        }
-        link.pulse.beat();
-        let digest = digest(index, block);
-        hashes.push(digest.hash);
-        parts.push(digest.part);
-    }
     let bits = answer.expect();
     link.requests.push(&Message::HaveBlocks { block_size: MAX_BLOCK as u32, hashes: &hashes })?;
     link.flush()?;
@@ -138,6 +132,58 @@ pub(super) fn send(
         }
     }
     Ok(Sent::Whole(dedup::whole(&parts)))
+}
+
+/// Hashes every block, on a few threads: nobody else has anything to do meanwhile.
+fn digests(
+    file: &File,
+    size: u64,
+    refused: &(impl Fn() -> bool + Sync),
+    pulse: &Pulse,
+) -> Result<Vec<Digest>, Sent> {
+    let (started, next, failed) = (Instant::now(), AtomicU64::new(0), AtomicBool::new(false));
+    let count = dedup::count(size);
+    let some = || {
+        let (mut block, mut digests) = (vec![0; MAX_BLOCK], Vec::new());
+        let mut hash = |index| {
+            if refused() {
+                return Err(Sent::Refused);
+            }
+            if started.elapsed() > PATIENCE {
+                return Err(Sent::NotAnnounced);
+            }
+            let block = &mut block[..dedup::len(size, index)];
+            read(file, block, index).map_err(Sent::Source)?;
+            pulse.beat();
+            digests.push((index, digest(index, block)));
+            Ok(())
+        };
+        while !failed.load(Ordering::Relaxed) {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= count {
+                break;
+            }
+            if let Err(why) = hash(index) {
+                failed.store(true, Ordering::Relaxed);
+                return Err(why);
+            }
+        }
+        Ok(digests)
+    };
+    let threads = thread::available_parallelism().map_or(1, |n| n.get().min(THREADS));
+    let mut all = thread::scope(|scope| {
+        // Where no thread can be started this one does it all.
+        let others: Vec<_> =
+            (1..threads).filter_map(|_| thread::Builder::new().spawn_scoped(scope, some).ok()).collect();
+        let mut all = some();
+        for other in others {
+            let theirs = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            all = all.and_then(|mut all| theirs.map(|theirs| all.extend(theirs)).map(|()| all));
+        }
+        all
+    })?;
+    all.sort_unstable_by_key(|(index, _)| *index);
+    Ok(all.into_iter().map(|(_, digest)| digest).collect())
 }
 
 fn read(file: &File, block: &mut [u8], index: u64) -> io::Result<()> {

@@ -72,12 +72,7 @@ fn make(path: &Path, named: &Named) -> Result<bool, String> {
     let own = names.pop().ok_or("it is the root directory")?;
     let mut dir = openat(CWD, "/", flags, Mode::empty()).map_err(|e| e.to_string())?;
     for name in names {
-        let stat = fstat(&dir).map_err(|e| e.to_string())?;
-        if stat.st_uid != 0 || stat.st_mode & 0o022 != 0 {
-            return Err(
-                "a directory above it can be changed by others than root; make it as the account".to_owned()
-            );
-        }
+        is_roots_own(&dir)?;
         dir = match open(&dir, name) {
             Err(Errno::NOENT) => {
                 let mode = Mode::from_raw_mode(0o755);
@@ -89,21 +84,27 @@ fn make(path: &Path, named: &Named) -> Result<bool, String> {
             opened => opened.map_err(|e| format!("{}: {e}", name.display()))?,
         };
     }
-    let missing = match mkdirat(&dir, own, Mode::RWXU) {
-        Ok(()) => true,
-        Err(Errno::EXIST) => false,
-        Err(errno) => return Err(errno.to_string()),
-    };
-    let state = open(&dir, own).map_err(|e| e.to_string())?;
-    if missing {
-        let (uid, gid) = (Uid::from_raw(named.account.uid), Gid::from_raw(named.gid));
-        fchown(&state, Some(uid), Some(gid)).map_err(|e| e.to_string())?;
-        return Ok(true);
+    match open(&dir, own) {
+        Err(Errno::NOENT) => {
+            is_roots_own(&dir)?;
+            mkdirat(&dir, own, Mode::RWXU).map_err(|e| e.to_string())?;
+            let state = open(&dir, own).map_err(|e| e.to_string())?;
+            let (uid, gid) = (Uid::from_raw(named.account.uid), Gid::from_raw(named.gid));
+            fchown(&state, Some(uid), Some(gid)).map_err(|e| e.to_string())?;
+            Ok(true)
+        }
+        state => match fstat(&state.map_err(|e| e.to_string())?).map_err(|e| e.to_string())?.st_uid {
+            uid if uid == named.account.uid => Ok(false),
+            uid => Err(format!("it belongs to uid {uid}, not to the account")),
+        },
     }
-    let stat = fstat(&state).map_err(|e| e.to_string())?;
-    if stat.st_uid == named.account.uid {
-        Ok(false)
+}
+
+fn is_roots_own(dir: &OwnedFd) -> Result<(), String> {
+    let stat = fstat(dir).map_err(|e| e.to_string())?;
+    if stat.st_uid == 0 && stat.st_mode & 0o022 == 0 {
+        Ok(())
     } else {
-        Err(format!("it belongs to uid {}, not to the account", stat.st_uid))
+        Err("a directory above it can be changed by others than root; make it as the account".to_owned())
     }
 }

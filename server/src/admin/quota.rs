@@ -19,7 +19,7 @@ pub(crate) fn quota(args: &QuotaArgs, environment: &Environment) -> Exit {
         Ok(account) => account,
         Err(exit) => return exit,
     };
-    let roots = match served::roots(&account, environment) {
+    let roots = match served::roots(&account, args.account.is_some(), environment) {
         Ok(roots) => roots,
         Err(why) => {
             say(&why);

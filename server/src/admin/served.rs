@@ -1,7 +1,6 @@
 //! What the rules of this host come to for an account: the roots and state directories that a command is about.
 
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 
 use bcmr_policy::{Account, Fence, Profile, Rules};
 
@@ -17,19 +16,22 @@ pub(super) struct ServedRoot {
     pub(super) root: root::Root,
 }
 
-/// The rules of every profile that serves the account, and of personal mode where that is allowed.
+/// The rules of every profile that serves the account, and of personal mode where that is allowed. Of an account that
+/// was named the environment tells nothing: it is that of whoever asks.
 ///
 /// # Errors
 /// The operator's text.
-pub(super) fn rules(account: &Account, environment: &Environment) -> Result<Vec<Rules>, String> {
+fn rules(account: &Account, named: bool, environment: &Environment) -> Result<Vec<Rules>, String> {
     let policy = policy::of_the_host()?;
     let mut all: Vec<Rules> = policy
         .iter()
         .flat_map(|policy| policy.names().filter_map(|name| policy.rules(name, account).ok()))
         .collect();
     if policy.is_none_or(|policy| policy.personal) {
-        let root: Option<PathBuf> = account.passwd.as_ref().map(|passwd| passwd.home.clone());
-        if let Ok(rules) = policy::rules(ServeArgs { root, ..ServeArgs::default() }, account, environment) {
+        let home = account.passwd.as_ref().map(|passwd| passwd.home.clone());
+        let at_home = named.then(|| Environment::at(home));
+        let environment = at_home.as_ref().unwrap_or(environment);
+        if let Ok(rules) = policy::rules(ServeArgs::default(), account, environment) {
             all.push(rules);
         }
     }
@@ -37,12 +39,19 @@ pub(super) fn rules(account: &Account, environment: &Environment) -> Result<Vec<
 }
 
 /// The roots of those rules that can be opened and have a state directory.
-pub(super) fn roots(account: &Account, environment: &Environment) -> Result<Vec<ServedRoot>, String> {
+///
+/// # Errors
+/// The operator's text.
+pub(super) fn roots(
+    account: &Account,
+    named: bool,
+    environment: &Environment,
+) -> Result<Vec<ServedRoot>, String> {
     let open = |rules: Rules| {
         let root = root::open(&rules, &Home::Unguarded).ok()?;
         root.state.is_some().then_some(ServedRoot { rules, root })
     };
-    Ok(rules(account, environment)?.into_iter().filter_map(open).collect())
+    Ok(rules(account, named, environment)?.into_iter().filter_map(open).collect())
 }
 
 impl ServedRoot {

@@ -37,6 +37,19 @@ impl Environment {
         }
     }
 
+    /// That of an account at home, of which nothing else is known.
+    pub(crate) fn at(home: Option<PathBuf>) -> Self {
+        Self {
+            home,
+            logname: None,
+            state_home: None,
+            cas_dir: None,
+            cas_cap: None,
+            ssh_connection: None,
+            original_command: None,
+        }
+    }
+
     /// The original command, for the audit trail.
     pub(crate) fn asked_for(&self) -> String {
         let command = self.original_command.as_deref().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The thread that stores blocks while the upload goes on.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -12,8 +12,11 @@ use bcmr_wire::Hash;
 
 use super::{Store, Upload};
 
-/// Blocks in memory that may wait: each has 4 MiB. Those that are read from the stage wait in any number.
+/// Blocks in memory that may wait: each has 4 MiB. Those that are read from a stage wait in any number.
 const WAITING: usize = 2;
+
+/// Stages that may be open because blocks of them wait: a session has 256 descriptors at most.
+const STAGES: usize = 64;
 
 /// How long a session that is over waits for its last blocks.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -22,9 +25,31 @@ const PATIENCE: Duration = Duration::from_secs(4);
 #[derive(Debug)]
 pub(crate) enum Source {
     /// In a stage that can be read, or in the file that it became.
-    Stage { file: Arc<OwnedFd>, offset: u64, len: usize },
+    Stage { file: Arc<Lent>, offset: u64, len: usize },
     /// In memory: a profile that may not read its root cannot read a stage in it.
     Memory(Vec<u8>),
+}
+
+/// A stage, or the file that it became, for as long as blocks of it may have to be read.
+#[derive(Debug)]
+pub(crate) struct Lent {
+    file: OwnedFd,
+    _one: Arc<()>,
+}
+
+/// Counts the stages that are lent.
+#[derive(Debug, Default)]
+pub(super) struct Lender(Arc<()>);
+
+impl Lender {
+    /// None where so many are lent already that a block is rather kept in memory.
+    pub(super) fn lend(&self, stage: BorrowedFd<'_>) -> Option<Arc<Lent>> {
+        if Arc::strong_count(&self.0) > STAGES {
+            return None;
+        }
+        let file = stage.try_clone_to_owned().ok()?;
+        Some(Arc::new(Lent { file, _one: Arc::clone(&self.0) }))
+    }
 }
 
 impl Source {
@@ -104,7 +129,7 @@ fn keep(store: &Store, job: &Job, publisher: &mut Publisher) {
         return;
     }
     let stored = store.put(hash, source.len(), upload, publisher, |stage| match source {
-        Source::Stage { file, offset, len } => stage.copy_from(file.as_fd(), *offset, *len as u64),
+        Source::Stage { file, offset, len } => stage.copy_from(file.file.as_fd(), *offset, *len as u64),
         Source::Memory(bytes) => stage.write(bytes),
     });
     // A store that is full, or a disk: the upload goes on without.

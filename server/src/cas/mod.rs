@@ -20,8 +20,8 @@ use bcmr_wire::Hash;
 use rustix::io::Errno;
 
 pub(crate) use self::inspected::Inspected;
-pub(crate) use self::keeper::Source;
-use self::keeper::{Job, Keeper};
+use self::keeper::{Job, Keeper, Lender};
+pub(crate) use self::keeper::{Lent, Source};
 use self::store::{Limits, Store};
 use crate::state::State;
 
@@ -30,6 +30,7 @@ use crate::state::State;
 pub(crate) struct Cas {
     store: Arc<Store>,
     keeper: Keeper,
+    lender: Lender,
 }
 
 /// One upload, as far as the store is concerned: it never evicts blocks of its own, and once it does not fit it
@@ -69,7 +70,7 @@ impl Cas {
             return Ok(None);
         }
         let store = Store::open(state, limits_of(rules))?;
-        Ok(Some(Self { store: Arc::new(store), keeper: Keeper::default() }))
+        Ok(Some(Self { store: Arc::new(store), keeper: Keeper::default(), lender: Lender::default() }))
     }
 
     /// Reads a stored block into `block`, whose length is the block's; returns whether it is there, and is what its
@@ -86,6 +87,11 @@ impl Cas {
             return;
         }
         self.keeper.give(&self.store, Job { hash, source, upload: Arc::clone(upload) });
+    }
+
+    /// Lends a stage to whoever stores its blocks; None where the blocks had better be kept in memory.
+    pub(crate) fn lend(&self, stage: impl AsFd) -> Option<Arc<Lent>> {
+        self.lender.lend(stage.as_fd())
     }
 
     /// Whether blocks of files in `dir` and stored blocks can share their extents.

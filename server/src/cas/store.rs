@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bcmr_policy::file::Free;
 use bcmr_publish::{How, PublishError, Publisher, Stage};
@@ -16,7 +18,7 @@ use rustix::io::{Errno, pread, retry_on_intr};
 
 use super::Upload;
 use super::evict::{self, Block};
-use crate::state::locked::{Held, Shared};
+use crate::state::locked::{Held, PATIENCE, Shared, lock};
 use crate::state::{State, private_dir, private_file};
 
 /// What a block may take beyond its own file system blocks by and by: an extent block, where a disk is fragmented.
@@ -24,6 +26,10 @@ const MARGIN: u64 = 4096;
 
 /// `f_type` of the file systems whose copy_file_range shares extents: btrfs, XFS (statfs(2)).
 const SHARING: [u64; 2] = [0x9123_683e, 0x5846_5342];
+
+/// How long a session waits for the counters after it has waited in vain: whoever holds them was stopped, and each
+/// block would wait anew.
+const IMPATIENCE: Duration = Duration::from_millis(20);
 
 /// How much there may be in a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +55,8 @@ type Usage = [u64; 2];
 pub(crate) struct Store {
     dir: Arc<OwnedFd>,
     usage: Shared<2>,
+    /// Whether another session did not let go of the counters when they were wanted last.
+    stuck: AtomicBool,
     limits: Limits,
     device: u64,
     shares: bool,
@@ -59,6 +67,9 @@ pub(crate) struct Store {
 impl Store {
     /// Opens the store in a state directory. Where no other session lives, and one died while it was storing, its
     /// bytes are counted again.
+    ///
+    /// # Errors
+    /// AGAIN where a session that was stopped is in the way.
     pub(crate) fn open(state: &State, limits: Limits) -> Result<Self, Errno> {
         let dir = private_dir(state.root(), "cas")?;
         let usage = Shared::open(state.root(), "usage")?;
@@ -67,16 +78,32 @@ impl Store {
         let device = fstat(&dir)?.st_dev;
         let kind = fstatfs(&dir)?.f_type;
         let shares = u64::try_from(kind).is_ok_and(|kind| SHARING.contains(&kind));
-        let store = Self { dir: Arc::new(dir), usage, limits, device, shares, _alive: alive };
+        let store = Self {
+            dir: Arc::new(dir),
+            usage,
+            stuck: AtomicBool::new(false),
+            limits,
+            device,
+            shares,
+            _alive: alive,
+        };
         if alone {
-            let mut held = store.usage.hold()?;
+            let mut held = store.hold()?;
             let [_, reserved] = held.numbers();
             if held.unknown || reserved != 0 {
                 held.set([store.count()?, 0])?;
             }
         }
-        retry_on_intr(|| flock(&store._alive, FlockOperation::NonBlockingLockShared))?;
+        lock(store._alive.as_fd(), FlockOperation::NonBlockingLockShared, PATIENCE)?;
         Ok(store)
+    }
+
+    /// The counters, which no other session changes meanwhile.
+    fn hold(&self) -> Result<Held<'_, 2>, Errno> {
+        let stuck = self.stuck.load(Ordering::Relaxed);
+        let held = self.usage.hold_within(if stuck { IMPATIENCE } else { PATIENCE });
+        self.stuck.store(held.is_err(), Ordering::Relaxed);
+        held
     }
 
     pub(super) const fn limits(&self) -> Limits {
@@ -165,7 +192,7 @@ impl Store {
         publisher: &mut Publisher,
     ) -> Result<bool, PublishError> {
         let io = PublishError::io("counting a block");
-        let mut held = self.usage.hold().map_err(&io)?;
+        let mut held = self.hold().map_err(&io)?;
         let [bytes, reserved] = held.numbers();
         let without = reserved.saturating_sub(room);
         let (published, cost) = match stage {
@@ -194,21 +221,22 @@ impl Store {
 
     /// Makes room for a block, if need be by removing those that were not used for longest.
     fn reserve(&self, room: u64, upload: &Upload) -> Result<bool, Errno> {
-        let mut held = self.usage.hold()?;
-        let [bytes, reserved] = held.numbers();
-        let needed = |bytes: u64| bytes.saturating_add(reserved).saturating_add(room);
+        let mut held = self.hold()?;
+        let [mut bytes, reserved] = held.numbers();
+        let pending = reserved.saturating_add(room);
         if let Some(cap) = self.limits.cap
-            && needed(bytes) > cap
+            && bytes.saturating_add(pending) > cap
         {
-            // Said before it is done: if this process dies in between, someone counts again.
-            held.set([bytes, reserved + room])?;
-            let left =
-                self.evict(&mut held, needed(bytes) - evict::low_water(cap).min(needed(bytes)), upload)?;
-            if needed(left) > cap {
-                held.set([left, reserved])?;
+            if pending > cap {
                 return Ok(false);
             }
-            return self.has_free(room, &mut held, [left, reserved]);
+            // Said before it is done: if this process dies in between, someone counts again.
+            held.set([bytes, pending])?;
+            bytes = self.evict(cap - pending, evict::low_water(cap).saturating_sub(pending), upload)?;
+            if bytes > cap - pending {
+                held.set([bytes, reserved])?;
+                return Ok(false);
+            }
         }
         self.has_free(room, &mut held, [bytes, reserved])
     }
@@ -222,34 +250,34 @@ impl Store {
         Ok(enough)
     }
 
-    /// Removes blocks of `surplus` bytes, the least recently used first; returns the bytes that are left.
-    fn evict(&self, held: &mut Held<'_, 2>, surplus: u64, upload: &Upload) -> Result<u64, Errno> {
-        let [mut bytes, reserved] = held.numbers();
-        let mut gone = 0;
-        for block in evict::oldest_first(self.blocks()?) {
-            if gone >= surplus {
+    /// Where the blocks have more than `most` bytes, removes the least recently used until no more than `low` are
+    /// left. They are counted anew: whoever owns the store may have changed it. Returns the bytes that are left.
+    fn evict(&self, most: u64, low: u64, upload: &Upload) -> Result<u64, Errno> {
+        let blocks = self.blocks()?;
+        let mut bytes = blocks.iter().map(|block| block.cost).sum();
+        if bytes <= most {
+            return Ok(bytes);
+        }
+        for block in evict::oldest_first(blocks) {
+            if bytes <= low {
                 break;
             }
-            if upload.owns(&block.hash) {
-                continue;
-            }
-            if retry_on_intr(|| unlinkat(&self.dir, name(&block.hash), AtFlags::empty())).is_ok() {
-                gone += block.cost;
-                bytes = bytes.saturating_sub(block.cost);
+            let gone = || unlinkat(&self.dir, name(&block.hash), AtFlags::empty());
+            if !upload.owns(&block.hash) && retry_on_intr(gone).is_ok() {
+                bytes -= block.cost;
             }
         }
-        held.set([bytes, reserved])?;
         Ok(bytes)
     }
 
     /// Removes blocks until no more are there than may be.
     pub(super) fn shrink(&self, upload: &Upload) -> Result<(), Errno> {
-        let mut held = self.usage.hold()?;
-        let [_, reserved] = held.numbers();
-        let bytes = self.count()?;
-        held.set([bytes, reserved])?;
-        let surplus = self.limits.cap.map_or(0, |cap| bytes.saturating_add(reserved).saturating_sub(cap));
-        self.evict(&mut held, surplus, upload).map(|_| ())
+        let mut held = self.hold()?;
+        let [bytes, reserved] = held.numbers();
+        held.set([bytes, reserved.saturating_add(1)])?;
+        let most = self.limits.cap.map_or(u64::MAX, |cap| cap.saturating_sub(reserved));
+        let left = self.evict(most, most, upload)?;
+        held.set([left, reserved])
     }
 
     /// Removes a block.
@@ -259,12 +287,16 @@ impl Store {
 
     /// Removes what stands under a block's name and is none.
     fn remove(&self, name: &str) {
-        let Ok(mut held) = self.usage.hold() else { return };
+        let Ok(mut held) = self.hold() else { return };
         let Ok(stat) = statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
-        if retry_on_intr(|| unlinkat(&self.dir, name, AtFlags::empty())).is_ok() && is_file(&stat) {
-            let [bytes, reserved] = held.numbers();
-            let _ = held.set([bytes.saturating_sub(cost(&stat)), reserved]);
+        let [bytes, reserved] = held.numbers();
+        let cost = if is_file(&stat) { cost(&stat) } else { 0 };
+        // Said before it is done: if this process dies in between, someone counts again.
+        if held.set([bytes, reserved.saturating_add(cost)]).is_err() {
+            return;
         }
+        let gone = retry_on_intr(|| unlinkat(&self.dir, name, AtFlags::empty())).is_ok();
+        let _ = held.set([if gone { bytes.saturating_sub(cost) } else { bytes }, reserved]);
     }
 
     /// Bytes of all blocks, counted.

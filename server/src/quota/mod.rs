@@ -65,13 +65,17 @@ impl Quota {
         path: &RootedPath,
         inode: u64,
         size: u64,
+        tree: &Tree,
         publish: impl FnOnce() -> (T, bool),
     ) -> Result<T, Failure> {
         let failed = Failure::os("writing down what this account published");
-        self.ledger.write(path.as_str(), inode, size).map_err(failed)?;
+        let (path, stands) = (path.as_str(), |path: &str| stands(tree, path));
+        if !self.ledger.write(path, inode, size, self.limit, stands).map_err(failed)? {
+            return Err(Refusal::Quota.into());
+        }
         let (result, published) = publish();
         // Where this fails the ledger counts too much until someone looks at it again.
-        let _ = self.ledger.strike(path.as_str(), inode, published);
+        let _ = self.ledger.settle(path, inode, size, published, stands);
         self.release();
         Ok(result)
     }

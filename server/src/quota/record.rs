@@ -1,5 +1,7 @@
 //! One published file in the ledger, as bytes.
 
+use super::ledger::Amount;
+
 /// A file that was published, or is about to be.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Record {
@@ -17,6 +19,15 @@ pub(super) const GONE: u8 = 0;
 const FIXED: usize = 1 + 2 + 8 + 8;
 
 impl Record {
+    pub(super) const fn amount(&self) -> Amount {
+        Amount { bytes: self.size, entries: 1 }
+    }
+
+    /// A number that stands for this record and, as far as chance goes, for no other; never 0.
+    pub(super) fn tag(&self) -> u64 {
+        number(&self.encode())
+    }
+
     /// The bytes of a record that counts: mark, then little end first the path's length, inode, size, path.
     pub(super) fn encode(&self) -> Vec<u8> {
         // Paths have at most 4095 bytes.
@@ -28,6 +39,15 @@ impl Record {
         bytes.extend(&self.path.as_bytes()[..usize::from(len)]);
         bytes
     }
+}
+
+/// A number that stands for a path in the same way.
+pub(super) fn tag_of(path: &str) -> u64 {
+    number(path.as_bytes())
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    blake3::hash(bytes).as_bytes().first_chunk().map_or(1, |bytes| u64::from_le_bytes(*bytes) | 1)
 }
 
 /// A bucket's records that count, each with its place, and where the next one goes. What a crash left half

@@ -17,6 +17,8 @@ pub(crate) enum Unusable {
     Newer(u64),
     #[error("its format cannot be read")]
     Unreadable,
+    #[error("it is not this account's own")]
+    NotOwn,
     #[error("{0}")]
     Io(#[from] Errno),
 }

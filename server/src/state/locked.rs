@@ -11,7 +11,7 @@ use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 use super::private_file;
 
 /// How long a session waits for another that holds the lock; one that was stopped may hold it for ever.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A few numbers in a file, each 8 bytes, little end first.
 #[derive(Debug)]
@@ -39,8 +39,13 @@ impl<const N: usize> Shared<N> {
     /// # Errors
     /// AGAIN where another session does not let go of it; what reading fails with.
     pub(crate) fn hold(&self) -> Result<Held<'_, N>, Errno> {
+        self.hold_within(PATIENCE)
+    }
+
+    /// The same with another patience.
+    pub(crate) fn hold_within(&self, patience: Duration) -> Result<Held<'_, N>, Errno> {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        lock(file.as_fd())?;
+        lock(file.as_fd(), FlockOperation::NonBlockingLockExclusive, patience)?;
         let mut held = Held { file, numbers: [0; N], unknown: false };
         let mut bytes = vec![0; N * 8];
         held.unknown = retry_on_intr(|| pread(held.file.as_fd(), &mut bytes, 0))? != bytes.len();
@@ -76,10 +81,14 @@ impl<const N: usize> Drop for Held<'_, N> {
     }
 }
 
-fn lock(file: BorrowedFd<'_>) -> Result<(), Errno> {
-    let deadline = Instant::now() + PATIENCE;
+/// Tries to lock until it is, or patience ends.
+///
+/// # Errors
+/// AGAIN where another does not let go; what flock(2) fails with.
+pub(crate) fn lock(file: BorrowedFd<'_>, how: FlockOperation, patience: Duration) -> Result<(), Errno> {
+    let deadline = Instant::now() + patience;
     loop {
-        match retry_on_intr(|| flock(file, FlockOperation::NonBlockingLockExclusive)) {
+        match retry_on_intr(|| flock(file, how)) {
             Err(Errno::WOULDBLOCK) if Instant::now() < deadline => sleep(Duration::from_millis(1)),
             locked => return locked,
         }

@@ -26,6 +26,9 @@ impl State {
     /// # Errors
     /// [`Unusable`], where it is left alone.
     pub(crate) fn open(top: BorrowedFd<'_>, root: &Stat) -> Result<Self, Unusable> {
+        if fstat(top).map_err(Unusable::Io)?.st_uid != geteuid().as_raw() {
+            return Err(Unusable::NotOwn);
+        }
         format::check(top)?;
         let name = format!("{:x}-{:x}", root.st_dev, root.st_ino);
         let root = private_dir(top, &name)?;

@@ -7,23 +7,42 @@ use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 
 use super::private_file;
 
-/// A slot that this process holds, with two numbers in it that others may read.
+/// Numbers that a slot has room for.
+pub(crate) const NUMBERS: usize = 4;
+
+/// What a slot says when it says nothing.
+pub(crate) const NOTHING: [u64; NUMBERS] = [0; NUMBERS];
+
+/// A slot that this process holds, with numbers in it that others may read.
 #[derive(Debug)]
 pub(crate) struct Slot {
     file: OwnedFd,
     number: u64,
 }
 
+/// A slot whose holder died without a last word.
+#[derive(Debug)]
+pub(crate) struct Dead(OwnedFd);
+
+/// What the other slots of a directory say.
+#[derive(Debug, Default)]
+pub(crate) struct Others {
+    /// The numbers of those who live.
+    pub(crate) live: Vec<[u64; NUMBERS]>,
+    /// Those who do not; nobody else takes them meanwhile.
+    pub(crate) dead: Vec<Dead>,
+}
+
 impl Slot {
-    /// Takes the first free slot of `max` in a directory; None where each is held by someone who lives.
-    pub(crate) fn take(dir: BorrowedFd<'_>, max: u64) -> Result<Option<Self>, Errno> {
+    /// Takes the first free slot of `max` in a directory; None where each is held by someone who lives. The second
+    /// value tells whether its last holder died without a last word, which it goes on saying until it is [set](Self::set).
+    pub(crate) fn take(dir: BorrowedFd<'_>, max: u64) -> Result<Option<(Self, bool)>, Errno> {
         for number in 0..max {
             let file = private_file(dir, &number.to_string())?;
             match retry_on_intr(|| flock(&file, FlockOperation::NonBlockingLockExclusive)) {
                 Ok(()) => {
-                    let slot = Self { file, number };
-                    slot.set([0, 0])?;
-                    return Ok(Some(slot));
+                    let died = read(file.as_fd())? != NOTHING;
+                    return Ok(Some((Self { file, number }, died)));
                 }
                 Err(Errno::WOULDBLOCK) => {}
                 Err(errno) => return Err(errno),
@@ -33,31 +52,52 @@ impl Slot {
     }
 
     /// Sets the numbers.
-    pub(crate) fn set(&self, numbers: [u64; 2]) -> Result<(), Errno> {
-        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-        let written = retry_on_intr(|| pwrite(self.file.as_fd(), &bytes, 0))?;
-        if written == bytes.len() { Ok(()) } else { Err(Errno::NOSPC) }
+    pub(crate) fn set(&self, numbers: [u64; NUMBERS]) -> Result<(), Errno> {
+        write(self.file.as_fd(), numbers)
     }
 
-    /// The sums of the numbers that the other live holders of slots in the same directory have set.
-    pub(crate) fn of_others(&self, dir: BorrowedFd<'_>) -> Result<[u64; 2], Errno> {
-        let mut sums = [0_u64; 2];
+    /// What the other slots in the same directory say.
+    pub(crate) fn others(&self, dir: BorrowedFd<'_>) -> Result<Others, Errno> {
+        let mut others = Others::default();
         for number in 0.. {
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
             let file = match retry_on_intr(|| openat(dir, number.to_string(), flags, Mode::empty())) {
                 // Slots are taken from the first on and their files stay, so that there are no gaps.
                 Err(Errno::NOENT) => break,
                 file => file?,
             };
-            let held = number != self.number
-                && retry_on_intr(|| flock(&file, FlockOperation::NonBlockingLockShared)).is_err();
-            let mut bytes = [0; 16];
-            if held && retry_on_intr(|| pread(&file, &mut bytes, 0))? == bytes.len() {
-                for (sum, bytes) in sums.iter_mut().zip(bytes.as_chunks().0) {
-                    *sum = sum.saturating_add(u64::from_le_bytes(*bytes));
-                }
+            let numbers = read(file.as_fd())?;
+            if number == self.number || numbers == NOTHING {
+                continue;
+            }
+            match retry_on_intr(|| flock(&file, FlockOperation::NonBlockingLockExclusive)) {
+                Ok(()) => others.dead.push(Dead(file)),
+                Err(_) => others.live.push(numbers),
             }
         }
-        Ok(sums)
+        Ok(others)
     }
+}
+
+impl Dead {
+    /// Speaks the last word for the dead.
+    pub(crate) fn settle(self) -> Result<(), Errno> {
+        write(self.0.as_fd(), NOTHING)
+    }
+}
+
+fn read(file: BorrowedFd<'_>) -> Result<[u64; NUMBERS], Errno> {
+    let mut bytes = [0; NUMBERS * 8];
+    let len = retry_on_intr(|| pread(file, &mut bytes, 0))?;
+    let mut numbers = NOTHING;
+    for (number, bytes) in numbers.iter_mut().zip(bytes[..len].as_chunks().0) {
+        *number = u64::from_le_bytes(*bytes);
+    }
+    Ok(numbers)
+}
+
+fn write(file: BorrowedFd<'_>, numbers: [u64; NUMBERS]) -> Result<(), Errno> {
+    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    let written = retry_on_intr(|| pwrite(file, &bytes, 0))?;
+    if written == bytes.len() { Ok(()) } else { Err(Errno::NOSPC) }
 }

@@ -1,7 +1,7 @@
 //! A Put whose blocks were announced by their hashes: what the store has is taken from there, and the rest must
 //! come in order.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use bcmr_publish::Stage;
@@ -9,7 +9,7 @@ use bcmr_wire::Hash;
 use bcmr_wire::blocks::dedup::{self, BLOCK, digest};
 use bcmr_wire::limits::MAX_BLOCK;
 
-use crate::cas::{Cas, Source, Upload};
+use crate::cas::{Cas, Lent, Source, Upload};
 use crate::failure::Failure;
 
 /// The blocks of one file.
@@ -31,7 +31,7 @@ pub(crate) struct Announced {
     filled: usize,
     upload: Arc<Upload>,
     /// The stage, where it can be read again.
-    file: Option<Arc<OwnedFd>>,
+    file: Option<Arc<Lent>>,
     /// Whether the file and the store share extents.
     shares: bool,
 }
@@ -52,7 +52,7 @@ impl Announced {
         if hashes.len() as u64 != count {
             return Err(Failure::BlockCount { announced: hashes.len(), count, size });
         }
-        let file = if readable { stage.as_fd().try_clone_to_owned().ok().map(Arc::new) } else { None };
+        let file = if readable { cas.lend(stage.as_fd()) } else { None };
         Ok(Self {
             size,
             missing: vec![0; hashes.len().div_ceil(8)],
@@ -148,7 +148,10 @@ impl Announced {
         self.here += len as u64;
         self.next += 1;
         let source = match &self.file {
-            Some(file) => Source::Stage { file: Arc::clone(file), offset, len },
+            Some(file) => {
+                stage.show_hole()?;
+                Source::Stage { file: Arc::clone(file), offset, len }
+            }
             None => Source::Memory(block.to_vec()),
         };
         Ok(Some((hash, source)))

@@ -196,7 +196,7 @@ impl LivePut {
     pub(crate) fn finish(
         mut self,
         publisher: &mut Publisher,
-        quota: Option<&mut Quota>,
+        quota: Option<(&mut Quota, &Tree)>,
     ) -> Result<Option<blake3::Hash>, Failure> {
         let received = self.here();
         if received != self.size {
@@ -209,9 +209,9 @@ impl LivePut {
         };
         let published = match quota {
             None => publisher.publish(self.stage),
-            Some(quota) => {
+            Some((quota, tree)) => {
                 let stat = fstat(self.stage.as_fd()).map_err(Failure::os("looking at the stage"))?;
-                quota.publish(&self.path, stat.st_ino, self.size, || {
+                quota.publish(&self.path, stat.st_ino, self.size, tree, || {
                     let published = publisher.publish(self.stage);
                     let stands = matches!(published, Ok(()) | Err(PublishError::NotDurable(_)));
                     (published, stands)

@@ -1,0 +1,93 @@
+//! S12: a block that was answered as present is there when its turn comes.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bcmr_tests::content::{hex, noise};
+use bcmr_wire::Message;
+use bcmr_wire::limits::MAX_BLOCK;
+
+use crate::scene::{MIB, Scene, announce, blocks, missing, send, upload};
+
+#[test]
+fn s12_what_was_promised_is_there_though_another_session_evicts_all_of_it_meanwhile() {
+    let scene = Scene::new(32);
+    let old = noise(5 * MAX_BLOCK, 1);
+    scene.upload("old", &old);
+    let new = [&old[..], &noise(MAX_BLOCK + 9, 2)].concat();
+    let mut server = scene.server();
+    assert_eq!(missing(&announce(&mut server, "new", &new), 7), [5, 6]);
+    // Between MissingBlocks and the blocks, and between those and Done.
+    scene.upload("other", &noise(40 * MIB, 3));
+    assert!(blocks(&old).iter().all(|block| !scene.block(block).exists()), "nothing was evicted");
+    send(&mut server, &new, &[5]);
+    fs::remove_dir_all(scene.blocks()).unwrap();
+    send(&mut server, &new, &[6]);
+    assert_eq!(server.ask(&Message::Done).ok(), Some(&*hex(&new)));
+    assert!(scene.site.read("new") == new);
+    server.finish();
+}
+
+#[test]
+fn s12_an_upload_of_which_everything_is_there_needs_the_store_no_more() {
+    let scene = Scene::new(64);
+    let content = noise(9 * MAX_BLOCK, 1);
+    scene.upload("old", &content);
+    let mut server = scene.server();
+    assert_eq!(missing(&announce(&mut server, "new", &content), 9), [0; 0]);
+    fs::remove_dir_all(scene.state()).unwrap();
+    assert_eq!(server.ask(&Message::Done).ok(), Some(&*hex(&content)));
+    assert!(scene.site.read("new") == content);
+    server.finish();
+}
+
+/// However many blocks one file has: they must not each hold a descriptor.
+#[test]
+fn s12_more_blocks_than_there_are_descriptors_can_be_promised() {
+    let scene = Scene::new(64);
+    let block = noise(MAX_BLOCK, 1);
+    let content = block.repeat(300);
+    assert_eq!(scene.upload("once", &block), [0]);
+    assert_eq!(scene.upload("often", &content), [0; 0]);
+    assert_eq!(fs::metadata(scene.site.path("often")).unwrap().len(), content.len() as u64);
+}
+
+/// Whatever others do to the store, each upload ends well: the crowd evicts what one session is promised.
+#[test]
+fn s12_every_upload_ends_well_while_two_others_evict_as_fast_as_they_can() {
+    let scene = Scene::new(24);
+    let over = AtomicBool::new(false);
+    let content = noise(3 * MAX_BLOCK + 5, 1);
+    std::thread::scope(|scope| {
+        let evictors: Vec<_> = (0..2)
+            .map(|name| {
+                let (scene, over) = (&scene, &over);
+                scope.spawn(move || {
+                    let mut server = scene.server();
+                    for seed in 0.. {
+                        if over.load(Ordering::Relaxed) {
+                            break;
+                        }
+                        upload(
+                            &mut server,
+                            &format!("evictor-{name}"),
+                            &noise(9 * MIB, 1000 * (name + 1) + seed),
+                        );
+                    }
+                    server.finish();
+                })
+            })
+            .collect();
+        let mut server = scene.server();
+        let mut found = 0;
+        for _ in 0..30 {
+            found += 4 - upload(&mut server, "f", &content).len();
+        }
+        server.finish();
+        over.store(true, Ordering::Relaxed);
+        evictors.into_iter().for_each(|evictor| evictor.join().unwrap());
+        println!("{found} of 120 blocks were found");
+        assert!(found > 0 && found < 120, "{found}");
+    });
+    assert!(scene.site.read("f") == content);
+}
