@@ -1,17 +1,24 @@
-//! What dedup costs the first time: an upload with blocks stored, against the same with none, in turn:
-//! `bench-store DIR [ROUNDS] [BAR]`. Root and store are both in DIR. Fails where the ratio of the medians is above the bar.
+//! What dedup costs the first time: an upload over ssh with blocks stored, against the same with none, in turn:
+//! `bench-store [ROUNDS] [BAR]`. Root and store are both in TMPDIR. Fails where the ratio of the medians is above the bar.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a bench that cannot go on has nothing to say")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use bcmr_tests::binaries;
-use bcmr_tests::client::{quoted, serve};
+use bcmr_tests::client::quoted;
 use bcmr_tests::content::noise;
+use bcmr_tests::sshd::HOST;
+use bcmr_tests::{Sshd, binaries};
 use rustix::fs::sync;
+use tempfile::TempDir;
+
+/// What the server is called.
+const WITH: &str = "bcmr-serve";
+const WITHOUT: &str = "without-store";
 
 /// Bytes of the file.
 const SIZE: usize = 256 << 20;
@@ -21,19 +28,19 @@ const ROUNDS: usize = 9;
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
-    let place = PathBuf::from(args.next().unwrap_or_else(|| ".".into()));
     let mut number = || args.next().and_then(|text| text.to_str()?.parse::<f64>().ok());
     let (rounds, bar) = (number().map_or(ROUNDS, |rounds| rounds as usize), number());
     let source = tempfile::Builder::new().prefix("bcmr-").tempdir_in("/dev/shm").unwrap();
     let file = source.path().join("f");
     fs::write(&file, noise(SIZE, 1)).unwrap();
+    let host = Host::new();
     let (mut off, mut on) = (Vec::new(), Vec::new());
     // The first warms up, and does not count.
     for round in 0..=rounds {
         // Each is first in its turn.
         let ways = if round % 2 == 0 { [false, true] } else { [true, false] };
         for dedup in ways {
-            let took = upload(&place, &file, dedup);
+            let took = host.upload(&file, dedup);
             if round > 0 {
                 if dedup { &mut on } else { &mut off }.push(took);
             }
@@ -48,26 +55,43 @@ fn main() -> ExitCode {
     if bar.is_none_or(|bar| ratio <= bar) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Uploads the file into a new root; returns how long the client took.
-fn upload(place: &Path, file: &Path, dedup: bool) -> Duration {
-    let dir = tempfile::Builder::new().prefix("bcmr-").tempdir_in(place).unwrap();
-    let (root, state) = (dir.path().join("root"), dir.path().join("state"));
-    fs::create_dir(&root).unwrap();
-    // Else the kernel stores what was written while we measure.
-    sync();
-    let begun = Instant::now();
-    let status = Command::new(binaries::client())
-        .args(["--via", &serve(&root), "copy", "-q"])
-        .args([file.as_os_str(), ":f".as_ref()])
-        .env("BCMR_CAS_DIR", if dedup { &state } else { Path::new("/dev/null") })
-        .stderr(Stdio::inherit())
-        .status()
-        .unwrap();
-    let took = begun.elapsed();
-    assert!(status.success(), "the upload failed: {}", quoted(file));
-    assert_eq!(root.join("f").metadata().unwrap().len(), SIZE as u64);
-    assert_eq!(state.exists(), dedup);
-    took
+/// A host on which the same server is found under two names, once with a store and once without.
+struct Host {
+    sshd: Sshd,
+    _wrappers: TempDir,
+}
+
+impl Host {
+    fn new() -> Self {
+        let wrappers = TempDir::new().unwrap();
+        let without = wrappers.path().join("without");
+        let line = format!("BCMR_CAS_DIR=/dev/null exec {} \"$@\"", quoted(&binaries::server()));
+        fs::write(&without, format!("#!/bin/sh\n{line}\n")).unwrap();
+        fs::set_permissions(&without, fs::Permissions::from_mode(0o755)).unwrap();
+        let sshd = Sshd::start(&[(WITH, binaries::server()), (WITHOUT, without)]);
+        Self { sshd, _wrappers: wrappers }
+    }
+
+    /// Uploads the file to an empty home, with a store that is empty or without; returns how long the client took.
+    fn upload(&self, file: &Path, dedup: bool) -> Duration {
+        let (copy, store) = (self.sshd.home().join("f"), self.sshd.home().parent().unwrap().join("store"));
+        let _ = (fs::remove_file(&copy), fs::remove_dir_all(&store));
+        // Else the kernel stores what was written while we measure.
+        sync();
+        let begun = Instant::now();
+        let status = Command::new(binaries::client())
+            .arg("--ssh-config")
+            .arg(self.sshd.client_config())
+            .args(["--remote-command", if dedup { WITH } else { WITHOUT }, "copy", "-q"])
+            .args([file.as_os_str(), format!("{HOST}:f").as_ref()])
+            .status()
+            .unwrap();
+        let took = begun.elapsed();
+        assert!(status.success(), "the upload failed");
+        assert_eq!(copy.metadata().unwrap().len(), SIZE as u64);
+        assert_eq!(store.exists(), dedup);
+        took
+    }
 }
 
 /// Prints how long it took; returns the median.
