@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 /// Copy files and trees to and from machines that run bcmr-serve
 #[derive(Debug, Parser)]
@@ -21,6 +21,9 @@ pub(crate) enum Command {
     Copy(CopyArgs),
     /// Find out what compressing files is worth, and on which links
     Probe(ProbeArgs),
+    /// Start the server, bcmr-serve, which is a package of its own; what the public client asks a machine for
+    #[command(disable_help_flag = true)]
+    Serve(ServeArgs),
 }
 
 /// How the server is reached.
@@ -54,6 +57,13 @@ pub(crate) struct ProbeArgs {
     /// Files to try the codecs on; nothing is sent
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Arguments of bcmr-serve
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARG")]
+    pub(crate) args: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
@@ -91,6 +101,14 @@ pub(crate) struct CopyArgs {
     /// Have every file flushed to disk before it counts as copied
     #[arg(long)]
     pub(crate) sync: bool,
+}
+
+/// Reads the process's command line; `version` is what `--version` prints after the program's name.
+///
+/// # Errors
+/// clap's, which also stand for help and version; to be printed with their own `print`.
+pub(crate) fn parse(version: &'static str) -> Result<Cli, clap::Error> {
+    Cli::from_arg_matches(&Cli::command().version(version).try_get_matches()?)
 }
 
 /// Who chooses the cipher of ssh.

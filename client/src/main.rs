@@ -7,18 +7,18 @@ mod exit;
 mod plan;
 mod probe;
 mod schedule;
+mod serve;
 mod target;
 mod transport;
 mod ui;
+mod version;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use cli::{Cli, Command};
+use cli::Command;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match cli::parse(version::text()) {
         Ok(cli) => cli,
         Err(usage) => {
             let _ = usage.print();
@@ -28,5 +28,6 @@ fn main() -> ExitCode {
     match cli.command {
         Command::Copy(args) => copy::run(&args, &cli.connection).into(),
         Command::Probe(args) => probe::run(&args.files).into(),
+        Command::Serve(args) => serve::run(&args.args).into(),
     }
 }

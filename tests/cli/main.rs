@@ -18,6 +18,7 @@ mod hostile;
 mod lost;
 mod output;
 mod scp;
+mod serve;
 mod targets;
 
 use bcmr_tests::{Client, Site};
