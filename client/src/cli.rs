@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use regex_lite::Regex;
 
 /// Copy files and trees to and from machines that run bcmr-serve
@@ -36,6 +36,9 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Find out what compressing files is worth, and on which links
     Probe(ProbeArgs),
+    /// Start the server, bcmr-serve, which is a package of its own; what the public client asks a machine for
+    #[command(disable_help_flag = true)]
+    Serve(ServeArgs),
 }
 
 /// How the server is reached.
@@ -118,6 +121,13 @@ pub(crate) struct ProbeArgs {
     /// Files to try the codecs on; nothing is sent
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Arguments of bcmr-serve
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARG")]
+    pub(crate) args: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
@@ -207,6 +217,14 @@ fn rate(text: &str) -> Result<u64, String> {
     };
     let rate = number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
     rate.filter(|rate| *rate > 0).ok_or_else(|| "must be a number of bytes above 0".to_owned())
+}
+
+/// Reads the process's command line; `version` is what `--version` prints after the program's name.
+///
+/// # Errors
+/// clap's, which also stand for help and version; to be printed with their own `print`.
+pub(crate) fn parse(version: &'static str) -> Result<Cli, clap::Error> {
+    Cli::from_arg_matches(&Cli::command().version(version).try_get_matches()?)
 }
 
 /// Who chooses the cipher of ssh.

@@ -11,18 +11,18 @@ mod probe;
 mod pulse;
 mod queue;
 mod schedule;
+mod serve;
 mod target;
 mod transport;
 mod ui;
+mod version;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use cli::{Cli, Command};
+use cli::Command;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match cli::parse(version::text()) {
         Ok(cli) => cli,
         Err(usage) => {
             let _ = usage.print();
@@ -39,5 +39,6 @@ fn main() -> ExitCode {
         Command::Check(args) => copy::check::run(&args, &cli.connection).into(),
         Command::Doctor(args) => ask::doctor(&args, &cli.connection).into(),
         Command::Probe(args) => probe::run(&args.files).into(),
+        Command::Serve(args) => serve::run(&args.args).into(),
     }
 }

@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     if let Some(asked) = boot::shell::asked(&words, boot::environment::own_path().as_deref()) {
         return serve(asked.map_err(Denial::not_bcmr), &environment).into();
     }
-    match boot::args::parse(words) {
+    match boot::args::parse(words, boot::version::text()) {
         Ok(Command::Serve(args)) => serve(Ok(args), &environment).into(),
         Ok(Command::Check(args)) => admin::check::check(args, &environment).into(),
         Ok(Command::Doctor(args)) => admin::doctor::doctor(&args, &environment).into(),

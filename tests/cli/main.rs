@@ -20,6 +20,7 @@ mod lost;
 mod output;
 mod reconnect;
 mod scp;
+mod serve;
 mod targets;
 
 use bcmr_tests::{Client, Site};

@@ -9,6 +9,7 @@
 
 mod arrows;
 mod docs;
+mod manual;
 mod sources;
 
 use std::fs;

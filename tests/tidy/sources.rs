@@ -9,7 +9,9 @@ const TEST_LINES: usize = 620;
 #[test]
 fn files_are_small() {
     let mut places = Vec::new();
-    for (dir, most) in SHIPPED.map(|dir| (dir, LINES)).into_iter().chain([("tests", TEST_LINES)]) {
+    for (dir, most) in
+        SHIPPED.map(|dir| (dir, LINES)).into_iter().chain([("packaging", LINES), ("tests", TEST_LINES)])
+    {
         for (path, text) in sources(dir) {
             let lines = text.lines().count();
             if lines > most {

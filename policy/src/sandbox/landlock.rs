@@ -15,6 +15,9 @@ use super::rights::Rights;
 const ABIS: [ABI; 10] =
     [ABI::V10, ABI::V9, ABI::V8, ABI::V7, ABI::V6, ABI::V5, ABI::V4, ABI::V3, ABI::V2, ABI::V1];
 
+/// The newest ABI of which everything is asked.
+pub(super) const NEWEST: ABI = ABIS[0];
+
 /// What an ABI brought that an older one cannot hold back. (ABI 2 brought the right to link across
 /// directories, which ABI 1 refuses always; ABI 7 and 8 brought no rights.)
 const BROUGHT: [(ABI, &str); 6] = [

@@ -20,6 +20,12 @@ use crate::rules::Rules;
 pub use self::landlock::Landlock;
 pub use self::rights::{Granted, granted};
 
+/// The layers that this build has, whatever the host has of them.
+#[must_use]
+pub fn layers() -> String {
+    format!("Landlock (up to ABI {}), seccomp ({} calls)", landlock::NEWEST as u32, calls::ALLOWED.len())
+}
+
 /// What must be there for a session to be served.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Level {

@@ -85,7 +85,7 @@ fn served(words: &[OsString]) -> Option<ServeArgs> {
         let own = text.to_str()?.split(' ').next()?;
         return shell::asked(words, Some(Path::new(own)))?.ok();
     }
-    match args::parse(words.to_vec()) {
+    match args::parse(words.to_vec(), "") {
         Ok(Command::Serve(serve)) => Some(serve),
         _ => None,
     }

@@ -3,12 +3,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 /// A hardened file-transfer server that sshd starts
 #[derive(Debug, Parser)]
 #[command(name = "bcmr-serve", version, args_conflicts_with_subcommands = true)]
-struct CommandLine {
+pub(crate) struct CommandLine {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
@@ -152,12 +152,16 @@ pub(crate) struct SweepArgs {
     pub(crate) dir: Option<PathBuf>,
 }
 
-/// Reads a command line, whose first word is the program's name.
+/// Reads a command line, whose first word is the program's name; `version` is what `--version` prints after that.
 ///
 /// # Errors
 /// clap's, which also stand for help and version; to be printed with their own `print`.
-pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, clap::Error> {
-    let line = CommandLine::try_parse_from(words)?;
+pub(crate) fn parse(
+    words: impl IntoIterator<Item = OsString>,
+    version: &'static str,
+) -> Result<Command, clap::Error> {
+    let matches = CommandLine::command().version(version).try_get_matches_from(words)?;
+    let line = CommandLine::from_arg_matches(&matches)?;
     Ok(line.command.unwrap_or(Command::Serve(line.serve)))
 }
 

@@ -13,3 +13,4 @@ pub(crate) mod policy;
 pub(crate) mod root;
 pub(crate) mod shell;
 pub(crate) mod streams;
+pub(crate) mod version;

@@ -1,0 +1,15 @@
+//! What was built, from what, and for what.
+
+use std::env::consts::{ARCH, OS};
+use std::sync::LazyLock;
+
+/// What `--version` prints after the program's name.
+pub(crate) fn text() -> &'static str {
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        // Given by packaging/build: a build script that asks git would tie each build to a repository.
+        let commit = option_env!("BCMR_COMMIT").unwrap_or("unknown");
+        let libc = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
+        format!("{}\ncommit: {commit}\ntarget: {ARCH}-unknown-{OS}-{libc}", env!("CARGO_PKG_VERSION"))
+    });
+    &TEXT
+}
