@@ -67,9 +67,7 @@ fn start(server: &Path, words: &[String]) -> (Duration, u64) {
     from.read_exact(&mut welcome).unwrap();
     let took = begun.elapsed();
     assert_eq!(welcome[4], 0x81, "no Welcome: the server refuses to serve");
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    let peak = line.trim().trim_end_matches(" kB").parse().unwrap();
+    let peak = bcmr_tests::server::peak_kib(child.id());
     drop(to);
     child.wait().unwrap();
     (took, peak)

@@ -3,21 +3,13 @@
 
 use bcmr_tests::content::{noise, text};
 use bcmr_tests::policy::Profile;
-use bcmr_tests::{Policy, Reply, Server, Site};
+use bcmr_tests::{Policy, Reply, Site};
 use bcmr_wire::limits::{MAX_BLOCK, MAX_PAYLOAD};
 use bcmr_wire::message::Algo;
 use bcmr_wire::{Caps, Message};
 
 /// KiB of the resident set at its largest.
 const LIMIT: u64 = 48 * 1024;
-
-/// KiB of the server's resident set at its largest so far.
-fn peak(server: &Server) -> u64 {
-    let status = format!("/proc/{}/status", server.pid().as_raw_nonzero());
-    let status = std::fs::read_to_string(status).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
-}
 
 #[test]
 #[ignore = "needs root to write a policy: run by tests/run"]
@@ -30,7 +22,7 @@ fn one_session_that_does_its_worst_in_turn_stays_below_48_mib_in_the_whole_sandb
     (1..75).for_each(|i| drop(site.link(&format!("l{i}"), "d")));
     let policy = Policy::of(&Profile::new(&site).key("overwrite", true).key("sandbox", r#""require""#));
     let mut server = policy.launch().start().hello(Caps(0xff).without(Caps::SYNC));
-    let idle = peak(&server);
+    let idle = server.peak_kib();
     let hashes = vec![[7; 32]; 524_287];
     let message = "m".repeat(MAX_PAYLOAD - 5);
     let contents = [noise(2 * MAX_BLOCK, 1), text(2 * MAX_BLOCK)];
@@ -59,7 +51,7 @@ fn one_session_that_does_its_worst_in_turn_stays_below_48_mib_in_the_whole_sandb
         }
     }
     assert!(matches!(server.ask(&Message::Stat { path: "f" }), Reply::Stat { .. }));
-    let peak = peak(&server);
+    let peak = server.peak_kib();
     println!("{idle} KiB when it was greeted, {peak} KiB at its peak");
     assert!(peak < LIMIT, "{peak} KiB");
     server.finish();

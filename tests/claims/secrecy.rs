@@ -5,28 +5,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use bcmr_tests::asked::every_verb;
 use bcmr_tests::disk::snapshot;
 use bcmr_tests::policy::Profile;
 use bcmr_tests::{Launch, Policy, Reply, Server, Site};
 use bcmr_wire::{Caps, Message};
 
 const ESCAPES: &str = "escapes server root";
-
-/// Everything that can be asked of a path.
-const fn every_verb(path: &str) -> [Message<'_>; 10] {
-    [
-        Message::Stat { path },
-        Message::List { path },
-        Message::Hash { path, offset: 0, limit: None },
-        Message::Get { path, offset: 0 },
-        Message::GetChunked { path, offset: 0, length: 1 },
-        Message::Resume { path },
-        Message::Mkdir { path },
-        Message::Put { path, size: 1, offset: 0, overwrite: false },
-        Message::Put { path, size: 1, offset: 0, overwrite: true },
-        Message::Put { path, size: 2, offset: 1, overwrite: true },
-    ]
-}
 
 /// A root with a state directory in it, an outside, and links to both that are there and that are not.
 fn site() -> Site {

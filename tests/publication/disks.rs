@@ -2,13 +2,10 @@
 //! their tools: `tests/run` sees to both. What else must work there is in `verbs/file_systems.rs`.
 
 use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
-use std::process::{Child, Command};
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use bcmr_tests::content::{hex, noise};
+use bcmr_tests::fuse::Fuse;
 use bcmr_tests::{Launch, Reply, Server, Site};
 use bcmr_wire::{Caps, Message};
 
@@ -153,33 +150,6 @@ fn kernel() -> (u32, u32) {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().unwrap_or(0));
     (numbers.next().unwrap(), numbers.next().unwrap())
-}
-
-/// A FUSE daemon, and its mount.
-struct Fuse<'a> {
-    child: Child,
-    at: &'a Path,
-}
-
-impl<'a> Fuse<'a> {
-    fn mirror(of: &Path, at: &'a Path) -> Self {
-        let device = || at.metadata().unwrap().dev();
-        let before = device();
-        let child = Command::new("bindfs").arg("-f").arg(of).arg(at).spawn();
-        let fuse = Self { child: child.unwrap_or_else(|e| panic!("bindfs: {e}")), at };
-        while device() == before {
-            sleep(Duration::from_millis(10));
-        }
-        fuse
-    }
-}
-
-impl Drop for Fuse<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.at).status();
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 #[test]

@@ -302,9 +302,7 @@ fn the_longest_announcement_fits_into_48_mib() {
         assert_eq!(missing(&reply, count).len(), count - 64);
         assert!(server.ask(&Message::Done).error().contains("received 268435456"));
     }
-    let status = fs::read_to_string(format!("/proc/{}/status", server.pid().as_raw_nonzero())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    let peak: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+    let peak = server.peak_kib();
     println!("{count} hashes: {peak} KiB at its peak");
     assert!(peak < 48 * 1024, "{peak} KiB");
     serves_on(server, &scene);

@@ -2,7 +2,7 @@
 //! installed. The machine's own /etc and programs stay as they are. Needs root.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
 use crate::launch::{Launch, NOBODY, give};
-use crate::sshd::{HOST, program};
+use crate::sshd::{HOST, answers, program, said};
 use crate::stream::PATIENCE;
 use crate::{Site, binaries};
 
@@ -166,7 +166,7 @@ impl Setup {
             .spawn()
             .expect("unshare is not installed");
         let mut host = Host { dir, child };
-        host.wait_for(port);
+        answers(&mut host.child, port, host.dir.path());
         host
     }
 }
@@ -179,15 +179,6 @@ pub struct Host {
 }
 
 impl Host {
-    fn wait_for(&mut self, port: u16) {
-        let deadline = Instant::now() + PATIENCE;
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            let ended = self.child.try_wait().unwrap();
-            assert!(ended.is_none() && Instant::now() < deadline, "sshd does not start: {}", self.log());
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-
     /// A configuration file for ssh that knows the host as [`HOST`].
     #[must_use]
     pub fn client_config(&self) -> PathBuf {
@@ -250,7 +241,7 @@ impl Host {
     /// What sshd has said so far.
     #[must_use]
     pub fn log(&self) -> String {
-        fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+        said(self.dir.path())
     }
 }
 

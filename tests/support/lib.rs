@@ -6,10 +6,12 @@
     reason = "a test that cannot go on has failed, and its helpers are part of it"
 )]
 
+pub mod asked;
 pub mod binaries;
 pub mod client;
 pub mod content;
 pub mod disk;
+pub mod fuse;
 pub mod host;
 pub mod launch;
 pub mod log;

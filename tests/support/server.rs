@@ -124,6 +124,12 @@ impl Server {
         self.from.frames = None;
     }
 
+    /// KiB of its resident set at its largest so far.
+    #[must_use]
+    pub fn peak_kib(&self) -> u64 {
+        peak_kib(self.child.id())
+    }
+
     /// The process.
     #[must_use]
     pub fn pid(&self) -> Pid {
@@ -338,4 +344,12 @@ pub struct Got {
     pub blocks: Vec<Reply>,
     /// What came after the last block.
     pub end: Reply,
+}
+
+/// KiB of a process's resident set at its largest so far (proc(5)).
+#[must_use]
+pub fn peak_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
 }

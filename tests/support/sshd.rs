@@ -99,7 +99,7 @@ impl Sshd {
             .spawn()
             .expect("sshd is not installed");
         let mut sshd = Self { dir, child };
-        sshd.wait_for(port);
+        answers(&mut sshd.child, port, sshd.dir.path());
         sshd
     }
 
@@ -119,15 +119,6 @@ impl Sshd {
     #[must_use]
     pub fn public() -> Self {
         Self::start(&[("bcmr", peer())])
-    }
-
-    fn wait_for(&mut self, port: u16) {
-        let deadline = Instant::now() + PATIENCE;
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            let ended = self.child.try_wait().unwrap();
-            assert!(ended.is_none() && Instant::now() < deadline, "sshd does not start: {}", self.log());
-            std::thread::sleep(Duration::from_millis(5));
-        }
     }
 
     /// A configuration file for ssh that knows the host.
@@ -151,13 +142,28 @@ impl Sshd {
     /// What sshd has said so far.
     #[must_use]
     pub fn log(&self) -> String {
-        fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+        said(self.dir.path())
     }
 }
 
 /// sshd itself.
 pub(crate) fn program() -> &'static str {
     if Path::new(SSHD).exists() { SSHD } else { "sshd" }
+}
+
+/// Waits until an sshd answers, whose log is in a directory.
+pub(crate) fn answers(sshd: &mut Child, port: u16, dir: &Path) {
+    let deadline = Instant::now() + PATIENCE;
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        let ended = sshd.try_wait().unwrap();
+        assert!(ended.is_none() && Instant::now() < deadline, "sshd does not start: {}", said(dir));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// What an sshd has said so far.
+pub(crate) fn said(dir: &Path) -> String {
+    fs::read_to_string(dir.join("log")).unwrap_or_default()
 }
 
 /// Where distributions keep the program; the one built into sshd cannot be reached by way of a forced command.

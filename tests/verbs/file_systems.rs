@@ -4,12 +4,11 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::{Child, Command};
-use std::thread::sleep;
-use std::time::Duration;
+use std::process::Command;
 
 use bcmr_tests::content::{hex, noise};
 use bcmr_tests::disk::snapshot;
+use bcmr_tests::fuse::Fuse;
 use bcmr_tests::{Launch, Reply, Server, Site};
 use bcmr_wire::{Caps, Message};
 
@@ -137,34 +136,12 @@ fn an_overlay_as_containers_have_it() {
     works(server, &root, Traits { holes: true });
 }
 
-/// A FUSE daemon, and its mount.
-struct Fuse<'a> {
-    child: Child,
-    at: &'a Path,
-}
-
-impl Drop for Fuse<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.at).status();
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[test]
 #[ignore = "needs root to mount a file system: run by tests/run"]
 fn listenarr_944_a_fuse_file_system_in_user_space() {
     let site = Site::new();
     let root = site.root();
-    let device = || root.metadata().unwrap().dev();
-    let before = device();
-    let mut bindfs = Command::new("bindfs");
-    bindfs.arg("-f").arg(site.outside()).arg(&root);
-    let child = bindfs.spawn().unwrap_or_else(|e| panic!("bindfs: {e}"));
-    let fuse = Fuse { child, at: &root };
-    while device() == before {
-        sleep(Duration::from_millis(10));
-    }
+    let fuse = Fuse::mirror(&site.outside(), &root);
     let server = Launch::new(&root).start().hello(Caps::PUT_OFFSET);
     // bindfs tells of no holes, so that they are copied as zeros.
     works(server, &root, Traits { holes: false });

@@ -9,17 +9,9 @@ use bcmr_wire::{Caps, Message};
 /// KiB of the resident set at its largest.
 const LIMIT: u64 = 48 * 1024;
 
-/// KiB of the server's resident set at its largest so far.
-fn peak(server: &Server) -> u64 {
-    let status = format!("/proc/{}/status", server.pid().as_raw_nonzero());
-    let status = std::fs::read_to_string(status).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
-}
-
 #[track_caller]
 fn check(server: Server, what: &str) {
-    let peak = peak(&server);
+    let peak = server.peak_kib();
     assert!(peak < LIMIT, "{what}: {peak} KiB");
     server.finish();
 }
@@ -95,6 +87,6 @@ fn a_client_that_asks_and_does_not_read_costs_nothing() {
     // Five GiB are asked for, and little is taken: the server waits.
     server.to.send_raw(&requests[..64 << 10]);
     server.from.got();
-    let peak = peak(&server);
+    let peak = server.peak_kib();
     assert!(peak < LIMIT, "{peak} KiB");
 }

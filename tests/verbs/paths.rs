@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use bcmr_tests::asked::every_verb;
 use bcmr_tests::{Launch, Reply, Server, Site};
 use bcmr_wire::{Caps, Message};
 
@@ -14,22 +15,6 @@ const OPENAT2: [&[&str]; 4] = [&[], &["openat2=ENOSYS"], &["openat2=EPERM"], &["
 
 /// Where the phrase is one that clients in the field look for.
 const ESCAPES: &str = "escapes server root";
-
-/// Everything that can be asked of a path.
-const fn every_verb(path: &str) -> [Message<'_>; 10] {
-    [
-        Message::Stat { path },
-        Message::List { path },
-        Message::Hash { path, offset: 0, limit: None },
-        Message::Get { path, offset: 0 },
-        Message::GetChunked { path, offset: 0, length: 1 },
-        Message::Resume { path },
-        Message::Mkdir { path },
-        Message::Put { path, size: 1, offset: 0, overwrite: false },
-        Message::Put { path, size: 1, offset: 0, overwrite: true },
-        Message::Put { path, size: 2, offset: 1, overwrite: true },
-    ]
-}
 
 fn sessions(site: &Site) -> impl Iterator<Item = Server> {
     OPENAT2.iter().map(|rules| Launch::new(site.root()).without(rules).start().hello(Caps::PUT_OFFSET))

@@ -1,37 +1,27 @@
 //! The stores of an account's blocks, looked at and cleaned by hand.
 
 use std::io::Write as _;
-use std::os::fd::AsFd;
 
 use serde_json::json;
 
-use super::{identity, served};
+use super::served;
 use crate::boot::args::{CasArgs, CasCommand};
 use crate::boot::environment::Environment;
 use crate::cas::Inspected;
 use crate::exit::{Exit, say};
-use crate::state::State;
 
 /// Does one thing to every store of the account, and prints what came of it.
 pub(crate) fn cas(args: &CasArgs, environment: &Environment) -> Exit {
-    let account = match identity::assume(args.account.as_deref(), environment) {
-        Ok(account) => account,
-        Err(exit) => return exit,
-    };
-    let roots = match served::roots(&account, args.account.is_some(), environment) {
+    let roots = match served::roots(args.account.as_deref(), environment) {
         Ok(roots) => roots,
-        Err(why) => {
-            say(&why);
-            return Exit::Refused;
-        }
+        Err(exit) => return exit,
     };
     let mut all = Vec::new();
     let mut failed = false;
     for served in &roots {
         let path = served.rules.root.display().to_string();
-        let Some(top) = &served.root.state else { continue };
-        let inspected = State::open(top.as_fd(), &served.root.stat)
-            .map_err(|e| e.to_string())
+        let inspected = served
+            .state()
             .and_then(|state| Inspected::open(&state, &served.rules).map_err(|e| e.to_string()))
             .and_then(|store| act(args.command, &store).map_err(|e| e.to_string()));
         match inspected {

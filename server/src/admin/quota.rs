@@ -1,30 +1,20 @@
 //! What an account published and still stands, as its ledgers have it.
 
 use std::io::Write as _;
-use std::os::fd::AsFd;
 
 use serde_json::json;
 
-use super::served::ServedRoot;
-use super::{identity, served};
+use super::served::{self, ServedRoot};
 use crate::boot::args::{QuotaArgs, QuotaCommand};
 use crate::boot::environment::Environment;
 use crate::exit::{Exit, say};
 use crate::quota::{Amount, Ledger, stands};
-use crate::state::State;
 
 /// Shows the ledgers of the profiles that limit what may be published; `rescan` looks at every entry first.
 pub(crate) fn quota(args: &QuotaArgs, environment: &Environment) -> Exit {
-    let account = match identity::assume(args.account.as_deref(), environment) {
-        Ok(account) => account,
-        Err(exit) => return exit,
-    };
-    let roots = match served::roots(&account, args.account.is_some(), environment) {
+    let roots = match served::roots(args.account.as_deref(), environment) {
         Ok(roots) => roots,
-        Err(why) => {
-            say(&why);
-            return Exit::Refused;
-        }
+        Err(exit) => return exit,
     };
     let limited =
         |served: &&ServedRoot| served.rules.account_quota.is_some() || served.rules.max_entries.is_some();
@@ -46,9 +36,7 @@ pub(crate) fn quota(args: &QuotaArgs, environment: &Environment) -> Exit {
 }
 
 fn look(command: QuotaCommand, served: &ServedRoot) -> Result<Amount, String> {
-    let top = served.root.state.as_ref().ok_or("there is no state directory")?;
-    let state = State::open(top.as_fd(), &served.root.stat).map_err(|e| e.to_string())?;
-    let ledger = Ledger::open(&state).map_err(|e| e.to_string())?;
+    let ledger = Ledger::open(&served.state()?).map_err(|e| e.to_string())?;
     let amount = match command {
         QuotaCommand::Show => ledger.total(),
         QuotaCommand::Rescan => {

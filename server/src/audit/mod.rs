@@ -8,7 +8,7 @@ mod flood;
 mod record;
 
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use rustix::io::write;
@@ -17,7 +17,7 @@ use crate::id::SessionId;
 
 pub(crate) use self::event::Event;
 use self::flood::Flood;
-use self::record::{Record, context_field};
+use self::record::{Form, Record, context_field};
 
 /// Who takes the records.
 #[derive(Debug)]
@@ -62,6 +62,8 @@ struct Tally {
     refused: u64,
     failed: u64,
     ended: bool,
+    /// Where records are built: one after another, so that none needs room of its own.
+    buffers: [String; 2],
 }
 
 impl Audit {
@@ -83,18 +85,23 @@ impl Audit {
             refused: 0,
             failed: 0,
             ended: false,
+            buffers: Default::default(),
         };
         Self { log, id, context: context.concat(), files: profile.is_some(), tally: Mutex::new(tally) }
     }
 
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Records something that happens once in a session.
     pub(crate) fn once(&self, event: Event, fields: &[(&str, &str)]) {
-        self.record(&mut self.tally.lock().unwrap_or_else(PoisonError::into_inner), event, fields);
+        self.record(&mut self.tally(), event, fields);
     }
 
     /// Records a file that arrived or was sent.
     pub(crate) fn moved(&self, event: Event, path: &str, bytes: u64, hash: Option<&str>) {
-        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tally = self.tally();
         let verb = match event {
             Event::Publish => {
                 tally.published += 1;
@@ -109,15 +116,16 @@ impl Audit {
             return;
         }
         let bytes = bytes.to_string();
-        let mut fields = vec![("verb", verb), ("path", path), ("bytes", &bytes)];
-        fields.extend(hash.map(|hash| ("hash", hash)));
-        fields.push(("result", "ok"));
-        self.record(&mut tally, event, &fields);
+        let [verb, path, bytes, ok] = [("verb", verb), ("path", path), ("bytes", &*bytes), ("result", "ok")];
+        match hash {
+            Some(hash) => self.record(&mut tally, event, &[verb, path, bytes, ("hash", hash), ok]),
+            None => self.record(&mut tally, event, &[verb, path, bytes, ok]),
+        }
     }
 
     /// Records a request that came to nothing; a flood of them is folded.
     pub(crate) fn denied(&self, event: Event, verb: &str, path: &str, reason: &str) {
-        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tally = self.tally();
         let result = match event {
             Event::Refused => {
                 tally.refused += 1;
@@ -136,7 +144,7 @@ impl Audit {
 
     /// Records how the session ended, and how much it came to; once, though both threads may come to the end.
     pub(crate) fn end(&self, result: &str) {
-        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tally = self.tally();
         if std::mem::replace(&mut tally.ended, true) {
             return;
         }
@@ -156,7 +164,13 @@ impl Audit {
     }
 
     fn record(&self, tally: &mut Tally, event: Event, fields: &[(&str, &str)]) {
-        let mut record = Record::new(event, self.id);
+        let (socket, form) = match &self.log {
+            Log::Journal(socket) => (socket, Form::Fields { context: &self.context }),
+            Log::Syslog(socket) => (socket, Form::Line),
+            Log::Nowhere => return,
+        };
+        let [line, rest] = &mut tally.buffers;
+        let mut record = Record::new(form, event, self.id, line, rest);
         for (name, value) in fields {
             record.field(name, value);
         }
@@ -165,11 +179,7 @@ impl Audit {
                 record.field(name, &count.to_string());
             }
         }
-        let written = match &self.log {
-            Log::Journal(socket) => write(socket, &record.journal(&self.context)),
-            Log::Syslog(socket) => write(socket, &record.syslog()),
-            Log::Nowhere => return,
-        };
+        let written = write(socket, record.finish());
         if written.is_ok() {
             tally.lost = 0;
             tally.flood.told();

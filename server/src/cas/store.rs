@@ -14,10 +14,11 @@ use rustix::fs::{
     AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT,
     flock, fstat, fstatfs, fstatvfs, futimens, openat, statat, unlinkat,
 };
-use rustix::io::{Errno, pread, retry_on_intr};
+use rustix::io::{Errno, retry_on_intr};
 
 use super::Upload;
 use super::evict::{self, Block};
+use crate::state::bytes::read_full;
 use crate::state::locked::{Held, PATIENCE, Shared, lock};
 use crate::state::{State, private_dir, private_file};
 
@@ -135,7 +136,8 @@ impl Store {
             }
             Err(_) => return None,
         };
-        let is_whole = is_block(&fstat(&file).ok()?, block.len()) && read_all(file.as_fd(), block);
+        let is_whole =
+            is_block(&fstat(&file).ok()?, block.len()) && read_full(file.as_fd(), block) == Ok(block.len());
         if is_whole && *blake3::hash(block).as_bytes() == *hash {
             touch(file.as_fd());
             return Some(file);
@@ -349,15 +351,4 @@ fn touch(file: BorrowedFd<'_>) {
 /// What a block counts for: at least what it takes.
 fn cost(stat: &Stat) -> u64 {
     u64::try_from(stat.st_blocks).unwrap_or(0) * 512 + MARGIN
-}
-
-fn read_all(file: BorrowedFd<'_>, block: &mut [u8]) -> bool {
-    let mut filled = 0;
-    while filled < block.len() {
-        match retry_on_intr(|| pread(file, &mut block[filled..], filled as u64)) {
-            Ok(read) if read > 0 => filled += read,
-            _ => return false,
-        }
-    }
-    true
 }

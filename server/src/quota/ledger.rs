@@ -11,9 +11,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags, fstat, openat, renameat};
-use rustix::io::{Errno, pread, pwrite, retry_on_intr};
+use rustix::io::{Errno, retry_on_intr};
 
 use super::record::{GONE, Record, decode, tag_of};
+use crate::state::bytes::{read_full, write_full};
 use crate::state::locked::{Held, PATIENCE, Shared};
 use crate::state::slot::{Dead, NOTHING, NUMBERS, Others, Slot};
 use crate::state::{State, private_dir, private_file};
@@ -268,14 +269,13 @@ impl Ledger {
         let (_, end) = self.bucket(&record.path)?;
         let bytes = record.encode();
         let file = private_file(self.buckets.as_fd(), &bucket_name(&record.path))?;
-        let written = retry_on_intr(|| pwrite(&file, &bytes, end))?;
-        if written == bytes.len() { Ok(()) } else { Err(Errno::NOSPC) }
+        write_full(file.as_fd(), &bytes, end)
     }
 
     /// Strikes the record at this place of the path's bucket.
     fn strike(&self, path: &str, at: u64) -> Result<(), Errno> {
         let file = private_file(self.buckets.as_fd(), &bucket_name(path))?;
-        retry_on_intr(|| pwrite(&file, &[GONE], at)).map(|_| ())
+        write_full(file.as_fd(), &[GONE], at)
     }
 
     /// Takes what was struck out of the path's bucket where it is most of it: a file may be replaced ever so often.
@@ -335,9 +335,7 @@ fn rewrite(buckets: BorrowedFd<'_>, name: &str, bytes: &[u8]) -> Result<(), Errn
     let new = format!("{name}.new");
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = retry_on_intr(|| openat(buckets, &*new, flags, Mode::RUSR | Mode::WUSR))?;
-    if retry_on_intr(|| pwrite(&file, bytes, 0))? != bytes.len() {
-        return Err(Errno::NOSPC);
-    }
+    write_full(file.as_fd(), bytes, 0)?;
     renameat(buckets, &*new, buckets, name)
 }
 
@@ -356,13 +354,7 @@ fn read(dir: BorrowedFd<'_>, name: &str) -> Result<Vec<u8>, Errno> {
     };
     let len = usize::try_from(fstat(&file)?.st_size).unwrap_or(0);
     let mut bytes = vec![0; len];
-    let mut filled = 0;
-    while filled < len {
-        match retry_on_intr(|| pread(&file, &mut bytes[filled..], filled as u64))? {
-            0 => break,
-            read => filled += read,
-        }
-    }
+    let filled = read_full(file.as_fd(), &mut bytes)?;
     bytes.truncate(filled);
     Ok(bytes)
 }

@@ -1,8 +1,9 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::io::{Errno, pread, pwrite, retry_on_intr};
+use rustix::io::Errno;
 use thiserror::Error;
 
+use super::bytes::{read_full, write_full};
 use super::private_file;
 
 /// Grows when something in the state directory changes its meaning.
@@ -27,10 +28,10 @@ pub(crate) enum Unusable {
 pub(super) fn check(top: BorrowedFd<'_>) -> Result<(), Unusable> {
     let file = private_file(top, NAME)?;
     let mut text = [0; 24];
-    let len = retry_on_intr(|| pread(&file, &mut text, 0))?;
+    let len = read_full(file.as_fd(), &mut text)?;
     if len == 0 {
         // Others may do the same at the same time, and write the same.
-        retry_on_intr(|| pwrite(file.as_fd(), format!("{FORMAT}\n").as_bytes(), 0))?;
+        write_full(file.as_fd(), format!("{FORMAT}\n").as_bytes(), 0)?;
         return Ok(());
     }
     let text = std::str::from_utf8(&text[..len]).map_err(|_| Unusable::Unreadable)?;

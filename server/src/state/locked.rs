@@ -6,14 +6,15 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::{Errno, pread, pwrite, retry_on_intr};
+use rustix::io::{Errno, retry_on_intr};
 
+use super::bytes::{read_numbers, write_numbers};
 use super::private_file;
 
 /// How long a session waits for another that holds the lock; one that was stopped may hold it for ever.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A few numbers in a file, each 8 bytes, little end first.
+/// A few numbers in a file.
 #[derive(Debug)]
 pub(crate) struct Shared<const N: usize> {
     /// In a mutex, because flock(2) is held by all threads of a process alike.
@@ -46,15 +47,14 @@ impl<const N: usize> Shared<N> {
     pub(crate) fn hold_within(&self, patience: Duration) -> Result<Held<'_, N>, Errno> {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         lock(file.as_fd(), FlockOperation::NonBlockingLockExclusive, patience)?;
-        let mut held = Held { file, numbers: [0; N], unknown: false };
-        let mut bytes = vec![0; N * 8];
-        held.unknown = retry_on_intr(|| pread(held.file.as_fd(), &mut bytes, 0))? != bytes.len();
-        if !held.unknown {
-            for (number, bytes) in held.numbers.iter_mut().zip(bytes.as_chunks().0) {
-                *number = u64::from_le_bytes(*bytes);
+        let numbers = match read_numbers(file.as_fd()) {
+            Ok(numbers) => numbers,
+            Err(errno) => {
+                let _ = flock(file.as_fd(), FlockOperation::Unlock);
+                return Err(errno);
             }
-        }
-        Ok(held)
+        };
+        Ok(Held { file, numbers: numbers.unwrap_or([0; N]), unknown: numbers.is_none() })
     }
 }
 
@@ -65,11 +65,7 @@ impl<const N: usize> Held<'_, N> {
 
     /// Writes the numbers. Where that fails they are as they were.
     pub(crate) fn set(&mut self, numbers: [u64; N]) -> Result<(), Errno> {
-        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-        let written = retry_on_intr(|| pwrite(self.file.as_fd(), &bytes, 0))?;
-        if written != bytes.len() {
-            return Err(Errno::NOSPC);
-        }
+        write_numbers(self.file.as_fd(), numbers)?;
         self.numbers = numbers;
         Ok(())
     }

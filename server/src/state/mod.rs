@@ -1,6 +1,7 @@
 //! What is kept between the sessions of an account: blocks, quotas, slots. It lies where the protocol does not
 //! reach, and is the account's own (docs/policy.md, "State").
 
+pub(crate) mod bytes;
 mod format;
 pub(crate) mod locked;
 pub(crate) mod slot;

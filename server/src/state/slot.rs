@@ -3,8 +3,9 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
-use rustix::io::{Errno, pread, pwrite, retry_on_intr};
+use rustix::io::{Errno, retry_on_intr};
 
+use super::bytes::{read_numbers, write_numbers};
 use super::private_file;
 
 /// Numbers that a slot has room for.
@@ -41,7 +42,7 @@ impl Slot {
             let file = private_file(dir, &number.to_string())?;
             match retry_on_intr(|| flock(&file, FlockOperation::NonBlockingLockExclusive)) {
                 Ok(()) => {
-                    let died = read(file.as_fd())? != NOTHING;
+                    let died = said(file.as_fd())? != NOTHING;
                     return Ok(Some((Self { file, number }, died)));
                 }
                 Err(Errno::WOULDBLOCK) => {}
@@ -53,7 +54,7 @@ impl Slot {
 
     /// Sets the numbers.
     pub(crate) fn set(&self, numbers: [u64; NUMBERS]) -> Result<(), Errno> {
-        write(self.file.as_fd(), numbers)
+        write_numbers(self.file.as_fd(), numbers)
     }
 
     /// What the other slots in the same directory say.
@@ -66,7 +67,7 @@ impl Slot {
                 Err(Errno::NOENT) => break,
                 file => file?,
             };
-            let numbers = read(file.as_fd())?;
+            let numbers = said(file.as_fd())?;
             if number == self.number || numbers == NOTHING {
                 continue;
             }
@@ -82,22 +83,11 @@ impl Slot {
 impl Dead {
     /// Speaks the last word for the dead.
     pub(crate) fn settle(self) -> Result<(), Errno> {
-        write(self.0.as_fd(), NOTHING)
+        write_numbers(self.0.as_fd(), NOTHING)
     }
 }
 
-fn read(file: BorrowedFd<'_>) -> Result<[u64; NUMBERS], Errno> {
-    let mut bytes = [0; NUMBERS * 8];
-    let len = retry_on_intr(|| pread(file, &mut bytes, 0))?;
-    let mut numbers = NOTHING;
-    for (number, bytes) in numbers.iter_mut().zip(bytes[..len].as_chunks().0) {
-        *number = u64::from_le_bytes(*bytes);
-    }
-    Ok(numbers)
-}
-
-fn write(file: BorrowedFd<'_>, numbers: [u64; NUMBERS]) -> Result<(), Errno> {
-    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-    let written = retry_on_intr(|| pwrite(file, &bytes, 0))?;
-    if written == bytes.len() { Ok(()) } else { Err(Errno::NOSPC) }
+/// What a slot says; one that is new says nothing.
+fn said(file: BorrowedFd<'_>) -> Result<[u64; NUMBERS], Errno> {
+    Ok(read_numbers(file)?.unwrap_or(NOTHING))
 }

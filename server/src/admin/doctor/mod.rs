@@ -9,12 +9,9 @@ mod trial;
 
 use std::io::Write;
 
-use bcmr_policy::Account;
-
-use super::identity;
-use crate::boot::args::{DoctorArgs, ServeArgs};
+use super::{identity, served};
+use crate::boot::args::DoctorArgs;
 use crate::boot::environment::Environment;
-use crate::boot::policy;
 use crate::exit::Exit;
 use findings::{Findings, Grade};
 
@@ -29,8 +26,7 @@ pub(crate) fn doctor(args: &DoctorArgs, environment: &Environment) -> Exit {
     host::look(&mut findings);
     let (policy, personal) = host::policy(&mut findings);
     let mut served = false;
-    for name in policy.iter().flat_map(|policy| policy.names().map(move |name| (policy, name))) {
-        let (policy, name) = name;
+    for (policy, name) in policy.iter().flat_map(|policy| policy.names().map(move |name| (policy, name))) {
         match policy.rules(name, &account) {
             Ok(rules) => {
                 served = true;
@@ -43,7 +39,10 @@ pub(crate) fn doctor(args: &DoctorArgs, environment: &Environment) -> Exit {
     }
     if personal {
         served = true;
-        personal_mode(&mut findings, &account, environment);
+        match served::personal(&account, args.account.is_some(), environment) {
+            Ok(rules) => profile::look(&mut findings, &rules, &account),
+            Err(denial) => findings.add("personal", Grade::Refuses, denial.why),
+        }
     }
     if !served {
         let text = format!("uid {} is served by nothing; --account NAME asks for another", account.uid);
@@ -53,13 +52,5 @@ pub(crate) fn doctor(args: &DoctorArgs, environment: &Environment) -> Exit {
     match std::io::stdout().write_all(text.as_bytes()) {
         Ok(()) => findings.verdict().exit(),
         Err(_) => Exit::Io,
-    }
-}
-
-fn personal_mode(findings: &mut Findings, account: &Account, environment: &Environment) {
-    let root = account.passwd.as_ref().map(|passwd| passwd.home.clone());
-    match policy::rules(ServeArgs { root, ..ServeArgs::default() }, account, environment) {
-        Ok(rules) => profile::look(findings, &rules, account),
-        Err(denial) => findings.add("personal", Grade::Refuses, denial.why),
     }
 }
