@@ -1,7 +1,7 @@
 //! Content comes through as it is, by every codec, by the smallest pipes, with its holes.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use bcmr_tests::client::{quoted, serve};
 use bcmr_tests::content::{noise, text};
@@ -131,5 +131,23 @@ fn phpseclib_291_five_gib_with_holes_go_up_and_come_down() {
             std::os::unix::fs::FileExt::read_exact_at(&file, &mut read, offset).unwrap();
             assert_eq!(read, piece, "at {offset} of {}", copy.display());
         }
+    }
+}
+
+#[test]
+fn cve_2026_35385_bits_that_lend_rights_do_not_come_along_in_either_direction() {
+    let site = Site::new();
+    site.file("down", "down");
+    fs::write(site.outside().join("up"), "up").unwrap();
+    let set_id = || fs::Permissions::from_mode(0o6755);
+    fs::set_permissions(site.path("down"), set_id()).unwrap();
+    fs::set_permissions(site.outside().join("up"), set_id()).unwrap();
+    let client = || Client::ours().to_root(&site.root()).within(&site.outside());
+    client().copy(["-p", ":down", "copy"]).succeeds();
+    client().copy(["-p", "up", ":copy"]).succeeds();
+    for copy in [site.outside().join("copy"), site.path("copy")] {
+        let mode = fs::metadata(&copy).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7000, 0, "{}: {mode:o}", copy.display());
+        assert!(!fs::read(copy).unwrap().is_empty());
     }
 }

@@ -101,7 +101,7 @@ fn a_server_that_refuses_when_it_is_asked_again_ends_the_command() {
 }
 
 #[test]
-fn a_link_that_swallows_everything_ends_within_its_bound_and_one_that_is_slow_does_not() {
+fn rsync_164_diskrsync_16_a_link_that_swallows_everything_ends_within_its_bound_and_a_slow_one_does_not() {
     let site = Site::new();
     source(&site.outside());
     let serve = format!("{} --root {}", quoted(&binaries::server()), quoted(&site.root()));

@@ -66,7 +66,7 @@ fn fifo(block: &Path) {
 }
 
 #[test]
-fn s12_a_damaged_block_is_missing_and_removed_and_repaired_by_the_next_upload() {
+fn desync_37_doltlite_841_s12_a_damaged_block_is_missing_and_removed_and_repaired_by_the_next_upload() {
     let content = noise(2 * MAX_BLOCK + 2_000_003, 1);
     for (what, damage, repaired) in DAMAGES {
         for index in [1, 2] {

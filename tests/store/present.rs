@@ -10,7 +10,7 @@ use bcmr_wire::limits::MAX_BLOCK;
 use crate::scene::{MIB, Scene, announce, blocks, missing, send, upload};
 
 #[test]
-fn s12_what_was_promised_is_there_though_another_session_evicts_all_of_it_meanwhile() {
+fn nativelink_2762_s12_what_was_promised_is_there_though_another_session_evicts_all_of_it_meanwhile() {
     let scene = Scene::new(32);
     let old = noise(5 * MAX_BLOCK, 1);
     scene.upload("old", &old);

@@ -66,7 +66,7 @@ fn s11_another_root_of_the_same_account_learns_and_receives_nothing() {
 
 #[test]
 #[ignore = "needs root to act as two accounts: run by tests/run"]
-fn s11_another_account_of_the_same_root_learns_and_receives_nothing() {
+fn hyprstream_436_s11_another_account_of_the_same_root_learns_and_receives_nothing() {
     let site = Site::new();
     let open =
         |path: &std::path::Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();

@@ -91,7 +91,7 @@ fn a_million_files_in_a_thousand_directories_take_no_more_memory_than_a_few() {
 /// One directory is sorted before it is walked.
 #[test]
 #[ignore = "makes a million files: run by tests/run"]
-fn a_million_files_in_one_directory_go_up_within_200_mib_of_the_client() {
+fn mscp_8_a_million_files_in_one_directory_go_up_within_200_mib_of_the_client() {
     let place = TempDir::new_in(memory()).unwrap();
     tree(&place.path().join("d"), 1_000_000, 1_000_000);
     let peak = peak_of_a_million(&place);
