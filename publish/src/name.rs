@@ -16,7 +16,10 @@ pub fn is_reserved(name: &[u8]) -> bool {
 }
 
 /// A reserved name with 128 random bits, which nobody can have guessed.
-pub(crate) fn random() -> Result<String, Errno> {
+///
+/// # Errors
+/// Where there are no random bits to be had.
+pub fn random() -> Result<String, Errno> {
     let bits = crate::random::bytes::<{ DIGITS / 2 }>()?;
     let mut name = String::with_capacity(PREFIX.len() + DIGITS);
     name.push_str(PREFIX);

@@ -2,13 +2,13 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use bcmr_publish::name;
 use rustix::fs::{
     AtFlags, Mode, OFlags, RenameFlags, fstatfs, ioctl_ficlone, openat, renameat_with, unlinkat,
 };
 use rustix::io::{Errno, write};
 
 use super::findings::{Findings, Grade};
-use crate::id::SessionId;
 
 /// Tries the steps of publication.
 pub(super) fn look(findings: &mut Findings, about: &str, root: BorrowedFd<'_>) {
@@ -46,19 +46,15 @@ fn unnamed(root: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
 
 /// A file under a reserved name, which is gone again; a kill in between leaves what a sweep clears.
 fn named(root: BorrowedFd<'_>) -> Result<(OwnedFd, String), Errno> {
-    let name = reserved()?;
+    let name = name::random()?;
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
     let file = openat(root, &name, flags, Mode::RUSR | Mode::WUSR)?;
     unlinkat(root, &name, AtFlags::empty())?;
     Ok((file, name))
 }
 
-fn reserved() -> Result<String, Errno> {
-    Ok(format!(".bcmr-{}{}", SessionId::random()?, SessionId::random()?))
-}
-
 fn renames_without_replacing(root: BorrowedFd<'_>) -> Result<(), Errno> {
-    let (from, to) = (reserved()?, reserved()?);
+    let (from, to) = (name::random()?, name::random()?);
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     openat(root, &from, flags, Mode::RUSR | Mode::WUSR)?;
     let renamed = renameat_with(root, &from, root, &to, RenameFlags::NOREPLACE);
