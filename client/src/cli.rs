@@ -4,11 +4,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use regex_lite::Regex;
 
 /// Copy files and trees to and from machines that run bcmr-serve
 #[derive(Debug, Parser)]
-#[command(name = "bcmr", version, arg_required_else_help = true)]
+#[command(name = "bcmr", version, arg_required_else_help = true, args_override_self = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -34,11 +35,32 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Say whether and how a server can be reached, and what it allows
     Doctor(DoctorArgs),
+    /// Print a script that completes bcmr's command lines in a shell
+    Completions(CompletionsArgs),
     /// Find out what compressing files is worth, and on which links
     Probe(ProbeArgs),
     /// Start the server, bcmr-serve, which is a package of its own; what the public client asks a machine for
     #[command(disable_help_flag = true)]
     Serve(ServeArgs),
+    /// Not there: says what to do instead
+    #[command(hide = true, aliases = ["mv", "rename"])]
+    Move(NotThereArgs),
+    /// Not there: says what to do instead
+    #[command(hide = true, aliases = ["rm", "delete"])]
+    Remove(NotThereArgs),
+}
+
+/// Whatever comes with a command that is not there.
+#[derive(Debug, Args)]
+pub(crate) struct NotThereArgs {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    pub(crate) rest: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
 }
 
 /// How the server is reached.
@@ -66,11 +88,17 @@ pub(crate) struct ConnectionArgs {
     #[arg(long, value_name = "N", default_value_t = 8, global = true)]
     pub(crate) retries: u32,
     /// When the link is lost, end
-    #[arg(long, conflicts_with = "retries", global = true)]
+    #[arg(long, overrides_with = "retries", global = true)]
     pub(crate) no_retry: bool,
     /// Take the link for lost when no byte has moved for so many seconds; 0 for never
     #[arg(long, value_name = "SECONDS", default_value_t = 300, global = true)]
     pub(crate) stall: u64,
+    /// Take the link for lost when it moves content at less than this for 30 seconds: 10KiB, 1MiB
+    #[arg(long, value_name = "RATE", value_parser = rate, global = true)]
+    pub(crate) min_rate: Option<u64>,
+    /// Read defaults from this file instead of ~/.config/bcmr/config.toml
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) config: Option<PathBuf>,
     /// Start this on the remote machine instead of bcmr-serve
     #[arg(long, value_name = "COMMAND", global = true)]
     pub(crate) remote_command: Option<String>,
@@ -159,6 +187,19 @@ pub(crate) struct CopyArgs {
     /// Copy only files that have this in their path below the source; may be given several times
     #[arg(long, value_name = "REGEX")]
     pub(crate) include: Vec<Regex>,
+    /// Find out first what is there: leave files of the same size and hash, and copy only the rest of one whose
+    /// beginning is there, if -f allows replacing it
+    #[arg(short = 'C', long)]
+    pub(crate) resume: bool,
+    /// With -C, hash a file as a whole when its rest was copied
+    #[arg(short, long, requires = "resume")]
+    pub(crate) strict: bool,
+    /// When everything is copied, read it again on both sides and compare the hashes
+    #[arg(short = 'V', long)]
+    pub(crate) verify: bool,
+    /// Leave out symbolic links, naming each, instead of following them; for uploads
+    #[arg(long)]
+    pub(crate) no_deref: bool,
     /// Say what would be copied, and change nothing
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
@@ -171,6 +212,12 @@ pub(crate) struct CopyArgs {
     /// How progress is shown
     #[arg(long, value_enum, default_value_t = Progress::Auto, value_name = "HOW")]
     pub(crate) progress: Progress,
+    /// Print what happens as JSON, one object per line, and nothing else
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where no bcmr server is found, end, instead of copying with scp
+    #[arg(long)]
+    pub(crate) no_fallback: bool,
     /// Show no progress and no summary, only errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -219,12 +266,17 @@ fn rate(text: &str) -> Result<u64, String> {
     rate.filter(|rate| *rate > 0).ok_or_else(|| "must be a number of bytes above 0".to_owned())
 }
 
-/// Reads the process's command line; `version` is what `--version` prints after the program's name.
+/// The command line as clap knows it; `version` is what `--version` prints after the program's name.
+pub(crate) fn command(version: &'static str) -> clap::Command {
+    Cli::command().version(version)
+}
+
+/// Reads a command line.
 ///
 /// # Errors
 /// clap's, which also stand for help and version; to be printed with their own `print`.
-pub(crate) fn parse(version: &'static str) -> Result<Cli, clap::Error> {
-    Cli::from_arg_matches(&Cli::command().version(version).try_get_matches()?)
+pub(crate) fn parse(version: &'static str, args: &[OsString]) -> Result<Cli, clap::Error> {
+    Cli::from_arg_matches(&command(version).try_get_matches_from(args)?)
 }
 
 /// Who chooses the cipher of ssh.

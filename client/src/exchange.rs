@@ -5,6 +5,7 @@
 //! the queue; the replies' thread hands each job its reply, or, when the link is lost, gives the unanswered
 //! ones back.
 
+mod lost;
 mod replies;
 
 use std::fs::File;
@@ -26,6 +27,8 @@ use crate::pending::Pending;
 use crate::pulse::{self, Felt, Pulse};
 use crate::queue;
 use crate::transport::{Ender, Transport};
+use crate::ui::Lane;
+pub(crate) use lost::Lost;
 pub(crate) use replies::Replies;
 
 /// Requests that may wait for their replies; bounds memory, not the number of files.
@@ -104,55 +107,14 @@ impl ServerError {
         self.text.contains("already exists")
     }
 
+    /// The text, without the path that it is about, which our server repeats.
+    pub(crate) fn without(&self, path: &str) -> &str {
+        self.text.strip_prefix(path).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(&self.text)
+    }
+
     /// The text, with the path that it is about: our server repeats it, others may not.
     pub(crate) fn about(&self, path: &str) -> String {
         if self.is_ours() { self.text.clone() } else { format!("{path}: {}", self.text) }
-    }
-}
-
-/// Why a connection cannot be used any more.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Lost {
-    #[error("the server closed the connection")]
-    Closed,
-    #[error("the server's answer cannot be understood: {0}")]
-    Stream(FrameError),
-    #[error("the server sent {0} where it should not")]
-    Unexpected(&'static str),
-    /// An Error to a Put by a server that is not ours.
-    #[error("the server refused a file in a way that makes the connection unusable")]
-    Foreign,
-    #[error("no byte moved for {0} seconds")]
-    Stalled(u64),
-    /// The disk here is full or broken.
-    #[error("{0}")]
-    Local(String),
-}
-
-impl Lost {
-    /// Whether another connection may do better.
-    pub(crate) const fn may_pass(&self) -> bool {
-        matches!(self, Self::Closed)
-    }
-
-    /// The end of the command, where nothing can be done about it.
-    pub(crate) fn into_fatal(self) -> Fatal {
-        match self {
-            Self::Local(text) => Fatal::here(format!("{text}; nothing more was copied")),
-            why => {
-                let then = "what was reported as copied is whole, and the same command goes on from there";
-                Fatal::link(format!("the connection was lost: {why}; {then}"))
-            }
-        }
-    }
-}
-
-impl From<FrameError> for Lost {
-    fn from(error: FrameError) -> Self {
-        match error {
-            FrameError::Truncated | FrameError::Io(_) => Self::Closed,
-            other => Self::Stream(other),
-        }
     }
 }
 
@@ -193,6 +155,8 @@ pub(crate) struct Exchange {
     pending: Arc<Pending>,
     replies: JoinHandle<Ending>,
     transport: Transport,
+    /// What shows a person the file that is being copied.
+    pub(crate) lane: Lane,
     outcomes: Arc<Outcomes>,
 }
 
@@ -214,11 +178,17 @@ impl Exchange {
     pub(crate) fn open(
         transport: &mut Option<Transport>,
         wanted: Caps,
+        lane: &Lane,
         outcomes: &Arc<Outcomes>,
     ) -> Result<Self, NoWelcome> {
         let child = transport.as_mut().ok_or(NoWelcome::Nothing)?;
         let streams = child.streams().map_err(|_| NoWelcome::Nothing)?;
-        let pulse = Arc::new(Pulse::default());
+        let (pulse, pending) = (Arc::new(Pulse::default()), Arc::new(Pending::default()));
+        let (ender, shared) = (child.ender(), Arc::clone(outcomes));
+        if let Some(ender) = ender {
+            pulse::watch(&pulse, &pending, outcomes.settings.patience, ender)
+                .map_err(|_| NoWelcome::Nothing)?;
+        }
         let mut requests = FrameWriter::new(Felt::new(streams.to_server, &pulse));
         let mut replies = FrameReader::new(Felt::new(streams.from_server, &pulse));
         let hello = requests.push(&Message::Hello { version: VERSION, caps: wanted });
@@ -230,16 +200,13 @@ impl Exchange {
         let (jobs, mut queue) = queue::queue(QUEUE);
         let hashed = !caps.has(Caps::FAST);
         let stream = Replies { reader: replies, blocks: BlockReceiver::new(caps), hashed };
-        let (ender, shared) = (child.ender(), Arc::clone(outcomes));
-        if let (Some(ender), Some(stall)) = (ender, outcomes.settings.stall) {
-            pulse::watch(&pulse, stall, ender).map_err(|_| NoWelcome::Nothing)?;
-        }
+        pulse.welcome();
         let felt = Arc::clone(&pulse);
-        let pending = Arc::new(Pending::default());
         let answered = Arc::clone(&pending);
+        let landing = Landing::new(Arc::clone(outcomes), lane.clone());
         let replies = std::thread::Builder::new()
             .name("replies".to_owned())
-            .spawn(move || take_replies(stream, &mut queue, &answered, ender, &felt, &shared))
+            .spawn(move || take_replies(stream, &mut queue, landing, &answered, ender, &felt, &shared))
             .map_err(|_| NoWelcome::Nothing)?;
         let blocks = BlockSender::new(caps);
         Ok(Self {
@@ -251,6 +218,7 @@ impl Exchange {
             pending,
             replies,
             transport: child,
+            lane: lane.clone(),
             outcomes: Arc::clone(outcomes),
         })
     }
@@ -258,12 +226,12 @@ impl Exchange {
     /// Sends a request, or its first frame, and queues what is to be done with the reply.
     pub(crate) fn send(&mut self, message: &Message<'_>, job: Job) -> Result<(), Dead> {
         // What waits in the buffer must go out before the queue is waited for.
-        if self.jobs.is_full() {
-            self.requests.flush()?;
-        }
+        let flushed = if self.jobs.is_full() { self.requests.flush() } else { Ok(()) };
         self.pending.sent(job.content());
-        // Queued first: the reply may come before the request is written whole.
+        // Queued first, and in any case: the reply may come before the request is written whole, and what is not
+        // queued is not sent again over another connection.
         self.jobs.send(job)?;
+        flushed?;
         Ok(self.requests.push(message)?)
     }
 
@@ -317,7 +285,7 @@ impl Exchange {
 
     /// Lets the server finish, and takes leave of it. With `why` None in the result all was answered.
     pub(crate) fn close(self) -> Ending {
-        let Self { mut requests, jobs, replies, mut transport, outcomes, .. } = self;
+        let Self { mut requests, jobs, replies, mut transport, outcomes, pulse, .. } = self;
         let flushed = requests.flush();
         outcomes.meter().add_wire(requests.bytes_given());
         drop(jobs);
@@ -329,6 +297,8 @@ impl Exchange {
         if ending.why.is_some() {
             transport.kill();
         }
+        // Nobody is to end a child that was waited for.
+        drop(pulse);
         let _ = transport.wait();
         ending
     }
@@ -358,12 +328,12 @@ fn welcome(replies: &mut FrameReader<Felt<File>>) -> Result<Caps, NoWelcome> {
 fn take_replies(
     mut stream: Replies,
     queue: &mut queue::Receiver<Job>,
+    mut landing: Landing,
     pending: &Pending,
     child: Option<Ender>,
     pulse: &Pulse,
     outcomes: &Arc<Outcomes>,
 ) -> Ending {
-    let mut landing = Landing::new(Arc::clone(outcomes));
     let lost = queue.find_map(|job| {
         let content = job.content();
         let handed = hand_over(job, &mut stream, &mut landing, outcomes);
@@ -373,7 +343,7 @@ fn take_replies(
     pending.close();
     outcomes.meter().add_wire(stream.reader.bytes_taken());
     let Some((unanswered, why)) = lost else { return Ending { why: None, left: Vec::new() } };
-    let why = pulse.stalled().map_or(why, Lost::Stalled);
+    let why = pulse.given_up().map_or(why, Lost::from);
     if let Some(ender) = child {
         // Not waited for yet.
         ender.end();

@@ -18,6 +18,12 @@ pub(crate) enum Exit {
     Busy = 75,
     /// The server refused to serve.
     Refused = 77,
+    /// The terminal went away (SIGHUP).
+    HungUp = 129,
+    /// Somebody pressed Ctrl-C (SIGINT).
+    Interrupted = 130,
+    /// It was asked to end (SIGTERM).
+    Terminated = 143,
 }
 
 impl From<Exit> for ExitCode {
@@ -32,19 +38,25 @@ impl From<Exit> for ExitCode {
 pub(crate) struct Fatal {
     pub(crate) exit: Exit,
     pub(crate) message: String,
+    /// Whether nothing was changed, because no server is there that speaks the protocol.
+    pub(crate) serverless: bool,
 }
 
 impl Fatal {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), serverless: false }
+    }
+
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, message: message.into() }
+        Self::new(Exit::Usage, message)
     }
 
     /// Of this machine's disk.
     pub(crate) fn here(message: impl Into<String>) -> Self {
-        Self { exit: Exit::SomeFailed, message: message.into() }
+        Self::new(Exit::SomeFailed, message)
     }
 
     pub(crate) fn link(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Link, message: message.into() }
+        Self::new(Exit::Link, message)
     }
 }

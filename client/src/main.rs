@@ -2,14 +2,18 @@
 
 mod ask;
 mod cli;
+mod completions;
+mod config;
 mod copy;
 mod exchange;
 mod exit;
+mod interrupt;
 mod pending;
 mod plan;
 mod probe;
 mod pulse;
 mod queue;
+mod rerun;
 mod schedule;
 mod serve;
 mod target;
@@ -20,25 +24,45 @@ mod version;
 use std::process::ExitCode;
 
 use cli::Command;
+use exit::Exit;
 
 fn main() -> ExitCode {
-    let cli = match cli::parse(version::text()) {
-        Ok(cli) => cli,
+    let args: Vec<_> = std::env::args_os().collect();
+    let cli = match cli::parse(version::text(), &args).map(|cli| config::apply(cli, &args)) {
+        Ok(Ok(cli)) => cli,
+        Ok(Err(fatal)) => {
+            ui::Ui::asking().error(&fatal.message);
+            return fatal.exit.into();
+        }
         Err(usage) => {
             let _ = usage.print();
-            return if usage.use_stderr() { exit::Exit::Usage } else { exit::Exit::Done }.into();
+            return if usage.use_stderr() { Exit::Usage } else { Exit::Done }.into();
         }
     };
     match cli.command {
-        Command::Copy(args) => copy::run(&args, &cli.connection).into(),
-        Command::Ls(args) => ask::ls(&args, &cli.connection).into(),
-        Command::Stat(args) => ask::stat(&args, &cli.connection).into(),
-        Command::Du(args) => ask::du(&args, &cli.connection).into(),
-        Command::Hash(args) => ask::hash(&args, &cli.connection).into(),
-        Command::Mkdir(args) => ask::mkdir(&args, &cli.connection).into(),
-        Command::Check(args) => copy::check::run(&args, &cli.connection).into(),
-        Command::Doctor(args) => ask::doctor(&args, &cli.connection).into(),
-        Command::Probe(args) => probe::run(&args.files).into(),
-        Command::Serve(args) => serve::run(&args.args).into(),
+        Command::Copy(args) => copy::run(&args, &cli.connection),
+        Command::Ls(args) => ask::ls(&args, &cli.connection),
+        Command::Stat(args) => ask::stat(&args, &cli.connection),
+        Command::Du(args) => ask::du(&args, &cli.connection),
+        Command::Hash(args) => ask::hash(&args, &cli.connection),
+        Command::Mkdir(args) => ask::mkdir(&args, &cli.connection),
+        Command::Check(args) => copy::check::run(&args, &cli.connection),
+        Command::Doctor(args) => ask::doctor(&args, &cli.connection),
+        Command::Completions(args) => completions::run(args.shell),
+        Command::Probe(args) => probe::run(&args.files),
+        Command::Serve(args) => serve::run(&args.args),
+        Command::Move(_) => {
+            not_there("rename", "copy it under the new name, and have an operator remove the old one")
+        }
+        Command::Remove(_) => {
+            not_there("delete", "ask an operator of the machine, who has the server's tree before him")
+        }
     }
+    .into()
+}
+
+/// What protocol 2 has no request for.
+fn not_there(what: &str, instead: &str) -> Exit {
+    ui::Ui::asking().error(&format!("the protocol cannot {what} on a server; {instead}"));
+    Exit::Usage
 }

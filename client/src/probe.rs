@@ -45,7 +45,7 @@ impl Measured {
 
 /// Probes files and prints what was found.
 pub(crate) fn run(files: &[PathBuf]) -> Exit {
-    let ui = Ui::new(true, crate::cli::Progress::Off);
+    let ui = Ui::asking();
     let mut exit = Exit::Done;
     for file in files {
         let printed = probe(file).and_then(|found| print(file, &found));

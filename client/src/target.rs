@@ -1,6 +1,7 @@
 //! Where something is copied from or to, as people write it for scp.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::path::PathBuf;
 
 use thiserror::Error;
@@ -47,6 +48,30 @@ pub(crate) enum TargetError {
     Percent(String),
     #[error("{0}: a control character in the host or user")]
     Control(String),
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Ssh { user, name, port } = self else { return Ok(()) };
+        if let Some(user) = user {
+            write!(f, "{user}@")?;
+        }
+        match name.contains(':') {
+            true => write!(f, "[{name}]")?,
+            false => f.write_str(name)?,
+        }
+        port.map_or(Ok(()), |port| write!(f, ":{port}"))
+    }
+}
+
+/// As scp takes it; a port makes it a URI, in which a second slash begins an absolute path.
+impl fmt::Display for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.host {
+            Host::Ssh { port: Some(_), .. } => write!(f, "scp://{}/{}", self.host, self.path.0),
+            host => write!(f, "{host}:{}", self.path.0),
+        }
+    }
 }
 
 impl Target {

@@ -120,7 +120,7 @@ fn p_keeps_the_times_of_downloads_and_says_what_it_cannot_keep() {
     let site = site();
     let when = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
     fs::File::options().write(true).open(site.path("d/a.c")).unwrap().set_modified(when).unwrap();
-    client(&site).copy(["-p", ":d/a.c", "."]).succeeds().says("protocol 2 carries neither");
+    client(&site).copy(["-p", ":d/a.c", "."]).succeeds().says("no modes");
     assert_eq!(fs::metadata(site.outside().join("a.c")).unwrap().modified().unwrap(), when);
     client(&site).copy([":d/a.c", "b.c"]).succeeds();
     assert_ne!(fs::metadata(site.outside().join("b.c")).unwrap().modified().unwrap(), when);

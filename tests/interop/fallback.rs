@@ -13,7 +13,8 @@ use tempfile::TempDir;
 fn upload(sshd: &Sshd, options: &[&str]) -> Ran {
     let local = TempDir::new().unwrap();
     fs::write(local.path().join("f"), "content").unwrap();
-    Client::ours().over(sshd).within(local.path()).args(options).copy(["f", "remote:there"])
+    let copy = if options.contains(&"copy") { None } else { Some("copy") };
+    Client::ours().over(sshd).within(local.path()).args(options).args(copy).args(["f", "remote:there"]).run()
 }
 
 fn arrived(sshd: &Sshd) -> bool {
@@ -42,7 +43,7 @@ fn where_both_are_ours_is_used() {
 #[ignore = "needs sshd: run by tests/run"]
 fn bcmr_41_where_none_is_found_the_client_says_so_and_names_the_way_out() {
     let sshd = Sshd::start(&[]);
-    let ran = upload(&sshd, &[]);
+    let ran = upload(&sshd, &["copy", "--no-fallback"]);
     ran.ends_with(74).says("bcmr-serve").says("--remote-command").says("remote: ");
     assert!(!sshd.home().join("there").exists());
     // The way out is one.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use bcmr_wire::{Caps, Message};
 
 use super::print;
-use crate::cli::{ConnectionArgs, DoctorArgs, Progress};
+use crate::cli::{ConnectionArgs, DoctorArgs};
 use crate::copy::dial::Dialer;
 use crate::copy::{Outcomes, Settings};
 use crate::exchange::{Dead, Exchange, Reply};
@@ -22,7 +22,7 @@ const RESERVED: &str = ".bcmr-00000000000000000000000000000000";
 
 /// Connects, asks, and prints what came of it.
 pub(crate) fn doctor(args: &DoctorArgs, connection: &ConnectionArgs) -> Exit {
-    let ui = Arc::new(Ui::new(false, Progress::Off));
+    let ui = Arc::new(Ui::asking());
     let settings = Settings { caps: Caps(u8::MAX), ..Settings::asking(connection, false) };
     let outcomes = Arc::new(Outcomes::new(Arc::clone(&ui), settings));
     let looked = look(args, connection, &outcomes);

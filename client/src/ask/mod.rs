@@ -12,7 +12,7 @@ use bcmr_wire::Message;
 
 pub(crate) use self::doctor::doctor;
 use self::entry::Entry;
-use crate::cli::{ConnectionArgs, LsArgs, Progress, RemoteArgs};
+use crate::cli::{ConnectionArgs, LsArgs, RemoteArgs};
 use crate::copy::dial::Dialer;
 use crate::copy::{Outcomes, Settings};
 use crate::exchange::{Dead, Exchange, Reply};
@@ -45,7 +45,7 @@ pub(crate) fn mkdir(args: &RemoteArgs, connection: &ConnectionArgs) -> Exit {
 
 /// Asks the question of every path, each of which may be on another machine.
 fn ask(args: &RemoteArgs, connection: &ConnectionArgs, question: Question) -> Exit {
-    let ui = Arc::new(Ui::new(false, Progress::Off));
+    let ui = Arc::new(Ui::asking());
     let outcomes = Arc::new(Outcomes::new(Arc::clone(&ui), Settings::asking(connection, true)));
     let mut failed = false;
     for path in &args.paths {
@@ -65,7 +65,7 @@ fn ask(args: &RemoteArgs, connection: &ConnectionArgs, question: Question) -> Ex
                 ui.error(&why);
                 failed = true;
             }
-            Err(Fatal { exit, message }) => {
+            Err(Fatal { exit, message, .. }) => {
                 ui.error(&message);
                 return exit;
             }

@@ -1,8 +1,6 @@
 //! Uploads of files whose blocks are announced, so that only those cross the wire that the server's store lacks.
 
-use std::fs::File;
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::FileExt;
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,6 +12,7 @@ use bcmr_wire::limits::{MAX_BLOCK, MAX_BODY};
 use bcmr_wire::{Caps, Hash, Message};
 
 use super::Outcomes;
+use super::opened::Opened;
 use crate::exchange::{Dead, Exchange};
 use crate::pulse::Pulse;
 
@@ -93,7 +92,7 @@ pub(super) const fn pays(caps: Caps, size: u64) -> bool {
 /// Announces the blocks of a file whose Put has gone out, and sends those that are missing.
 pub(super) fn send(
     link: &mut Exchange,
-    file: &File,
+    file: &Opened,
     size: u64,
     answer: &Answer,
     refused: impl Fn() -> bool + Sync,
@@ -118,17 +117,19 @@ pub(super) fn send(
         let len = dedup::len(size, index);
         if byte >> (index % 8) & 1 == 0 {
             outcomes.meter().add_present(len as u64);
-            outcomes.meter().add_moved(len as u64);
+            outcomes.ui().moved(len as u64);
+            link.lane.moved(len as u64);
         } else {
             if refused() {
                 return Ok(Sent::Refused);
             }
             let block = &mut block[..len];
-            if let Err(e) = read(file, block, index) {
+            if let Err(e) = file.read_exact_at(block, index * BLOCK) {
                 return Ok(Sent::Source(e));
             }
             link.blocks.send_block(block, &mut link.requests)?;
             outcomes.moved(len as u64);
+            link.lane.moved(len as u64);
         }
     }
     Ok(Sent::Whole(dedup::whole(&parts)))
@@ -136,7 +137,7 @@ pub(super) fn send(
 
 /// Hashes every block, on a few threads: nobody else has anything to do meanwhile.
 fn digests(
-    file: &File,
+    file: &Opened,
     size: u64,
     refused: &(impl Fn() -> bool + Sync),
     pulse: &Pulse,
@@ -153,7 +154,7 @@ fn digests(
                 return Err(Sent::NotAnnounced);
             }
             let block = &mut block[..dedup::len(size, index)];
-            read(file, block, index).map_err(Sent::Source)?;
+            file.read_exact_at(block, index * BLOCK).map_err(Sent::Source)?;
             pulse.beat();
             digests.push((index, digest(index, block)));
             Ok(())
@@ -184,11 +185,4 @@ fn digests(
     })?;
     all.sort_unstable_by_key(|(index, _)| *index);
     Ok(all.into_iter().map(|(_, digest)| digest).collect())
-}
-
-fn read(file: &File, block: &mut [u8], index: u64) -> io::Result<()> {
-    file.read_exact_at(block, index * BLOCK).map_err(|e| match e.kind() {
-        ErrorKind::UnexpectedEof => io::Error::other("it became shorter while it was copied"),
-        _ => e,
-    })
 }

@@ -14,7 +14,7 @@ use super::dial::Dialer;
 use super::found::{Found, find};
 use super::names::{self, Standing};
 use super::{Outcomes, Settings, Way, upload};
-use crate::cli::{CheckArgs, ConnectionArgs, Progress};
+use crate::cli::{CheckArgs, ConnectionArgs};
 use crate::exchange::{Dead, Exchange, Reply, Stat};
 use crate::exit::{Exit, Fatal};
 use crate::plan::{Item, Plan};
@@ -26,7 +26,7 @@ const BATCH: usize = 500;
 
 /// Compares, prints what differs, and returns 1 where anything does.
 pub(crate) fn run(args: &CheckArgs, connection: &ConnectionArgs) -> Exit {
-    let ui = Arc::new(Ui::new(false, Progress::Off));
+    let ui = Arc::new(Ui::asking());
     let outcomes = Arc::new(Outcomes::new(Arc::clone(&ui), Settings::asking(connection, args.recursive)));
     let checked = Way::of(&args.paths, connection.via.is_some()).and_then(|way| match way {
         Way::Up { sources, to } => up(&sources, &to, args.strict, connection, &outcomes),
@@ -80,12 +80,12 @@ fn up(
     let Ok(placed) = upload::place(sources, to.path.as_str(), &mut link, outcomes) else {
         return Err(link.lost());
     };
-    let plan = Plan::new(placed?, outcomes.settings.recursive, outcomes.settings.filter.clone());
+    let plan = Plan::new(placed?, &outcomes.settings);
     let files = plan.filter_map(|item| match item {
         Ok(Item::File(file)) => Some(Pair { local: file.local, remote: file.remote }),
         Ok(Item::Dir { .. }) => None,
         Err(not) => {
-            outcomes.fail(&not.text);
+            outcomes.fail(not.failure.name, not.failure.why);
             None
         }
     });
@@ -116,7 +116,9 @@ fn down(
     let mut tally = Tally::default();
     for source in sources {
         let mut link = Dialer::new(&source.host, source.path.is_absolute(), connection, outcomes).dial()?;
-        let Ok(found) = find(&mut link, &[source], &into, outcomes) else { return Err(link.lost()) };
+        let Ok(found) = find(&mut link, &[source.path.as_str().to_owned()], &into, outcomes) else {
+            return Err(link.lost());
+        };
         let pair = |Found { remote, local, .. }: Found| Pair { local, remote };
         let pairs: Vec<_> = found.into_iter().filter(|found| !found.is_dir).map(pair).collect();
         if compare(&mut link, &pairs, strict, false, &mut tally).is_err() {

@@ -9,8 +9,10 @@ use super::Outcomes;
 use crate::cli::ConnectionArgs;
 use crate::exchange::{Exchange, Lost, NoWelcome};
 use crate::exit::{Exit, Fatal};
+use crate::interrupt;
 use crate::target::Host;
 use crate::transport::{Route, Server, Transport};
+use crate::ui::Lane;
 
 /// What a shell exits with when it does not find a command.
 const NOT_FOUND: i32 = 127;
@@ -38,6 +40,8 @@ pub(crate) struct Dialer<'a> {
     /// Connections that were lost since a file was last finished, and how many were finished then.
     losses: u32,
     finished: u64,
+    /// The bar of its connections.
+    lane: Lane,
 }
 
 impl<'a> Dialer<'a> {
@@ -50,7 +54,8 @@ impl<'a> Dialer<'a> {
         let route = Route::new(host, absolute, args);
         let retries = if args.no_retry { 0 } else { args.retries };
         let server = Server::First;
-        Self { route, outcomes, server, connected: false, own: false, retries, losses: 0, finished: 0 }
+        let lane = Lane::default();
+        Self { route, outcomes, server, connected: false, own: false, retries, losses: 0, finished: 0, lane }
     }
 
     /// The same, for replacing a connection.
@@ -61,7 +66,12 @@ impl<'a> Dialer<'a> {
     /// The same, for further connections at the same time: each of its own, since several over one are no
     /// faster than one.
     pub(super) fn extra(&self) -> Self {
-        Self { own: true, ..self.clone() }
+        Self { own: true, lane: Lane::default(), ..self.clone() }
+    }
+
+    /// Gives its connections a bar.
+    pub(super) fn show(&self, number: usize) {
+        self.outcomes.ui().show(&self.lane, number);
     }
 
     /// A connection after its handshake.
@@ -70,7 +80,12 @@ impl<'a> Dialer<'a> {
             let started = self.route.start(self.server, !self.connected, self.own, self.outcomes.ui());
             let started = started.map_err(|e| Fatal::link(format!("cannot start ssh: {e}")))?;
             let mut transport = Some(started);
-            let why = match Exchange::open(&mut transport, self.outcomes.settings.caps, self.outcomes) {
+            let why = match Exchange::open(
+                &mut transport,
+                self.outcomes.settings.caps,
+                &self.lane,
+                self.outcomes,
+            ) {
                 Ok(exchange) => {
                     self.connected = true;
                     return Ok(exchange);
@@ -96,6 +111,9 @@ impl<'a> Dialer<'a> {
     /// Where the loss is none that another connection would make good, or too many were lost while nothing was
     /// finished.
     pub(super) fn redial(&mut self, why: Lost) -> Result<Exchange, Fatal> {
+        if interrupt::came().is_some() {
+            return Err(interrupt::fatal());
+        }
         if !why.may_pass() {
             return Err(why.into_fatal());
         }
@@ -109,7 +127,7 @@ impl<'a> Dialer<'a> {
             self.losses += 1;
             let text = format!("{}; trying again in {} s", last.message, pause.as_secs());
             self.outcomes.ui().error(&text);
-            std::thread::sleep(pause);
+            interrupt::sleep(pause)?;
             match self.dial() {
                 Ok(link) => return Ok(link),
                 Err(fatal) if matches!(fatal.exit, Exit::Link | Exit::Busy) => last = fatal,
@@ -120,6 +138,9 @@ impl<'a> Dialer<'a> {
     }
 
     fn explain(&self, why: &NoWelcome, code: Option<i32>, transport: &Transport) -> Fatal {
+        if interrupt::came().is_some() {
+            return interrupt::fatal();
+        }
         let host = self.route.name();
         let said = transport.held_stderr().map(|line| format!(": {line}")).unwrap_or_default();
         let (exit, text) = match (why, code) {
@@ -142,7 +163,10 @@ impl<'a> Dialer<'a> {
                 (Exit::Link, format!("the remote command ended{code} before it spoke the protocol{said}"))
             }
         };
-        Fatal { exit, message: format!("{host}: {text}") }
+        // A program that somebody has named is to be found, not to be done without.
+        let serverless =
+            matches!((why, code), (NoWelcome::Nothing, Some(NOT_FOUND))) && self.route.has_public();
+        Fatal { exit, message: format!("{host}: {text}"), serverless }
     }
 }
 

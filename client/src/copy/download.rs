@@ -6,19 +6,21 @@ use std::sync::Arc;
 
 use bcmr_wire::Message;
 
-use super::Outcomes;
 use super::crew::{Errand, carry};
 use super::dial::Dialer;
 use super::found::{Found, find};
 use super::names::{self, Standing};
 use super::order::Turn;
+use super::outcomes::{Failure, Outcomes};
+use super::stars;
+use super::{prove, resume};
 use crate::cli::ConnectionArgs;
 use crate::exchange::{Dead, Exchange, Job};
 use crate::exit::Fatal;
 use crate::target::Remote;
 
 /// A file to ask for, and where it goes.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct GetItem {
     pub(super) remote: String,
     pub(super) local: PathBuf,
@@ -27,7 +29,9 @@ pub(crate) struct GetItem {
     pub(super) mtime: i64,
     pub(super) turn: Turn,
     /// Whether its directory was made for it, so that nothing stands there.
-    fresh: bool,
+    pub(super) fresh: bool,
+    /// Bytes at its beginning that are here already, and their hash.
+    pub(super) kept: Option<Box<(u64, blake3::Hash)>>,
 }
 
 /// Copies remote sources to this machine.
@@ -43,26 +47,30 @@ pub(super) fn download(
         Ok(_) => Standing::File,
         Err(_) => Standing::Absent,
     };
-    let into = names::decide(to, &to.to_string_lossy(), standing, sources.len())?;
     let mut servers: BTreeMap<String, Vec<&Remote>> = BTreeMap::new();
     for source in sources {
         // One connection per machine and kind of path.
         let key = format!("{:?} {}", source.host, source.path.is_absolute());
         servers.entry(key).or_default().push(source);
     }
+    let all = sources.len();
     for sources in servers.into_values() {
         let Some(first) = sources.first() else { continue };
         let mut dialer = Dialer::new(&first.host, first.path.is_absolute(), connection, outcomes);
         let mut link = dialer.dial()?;
-        let Ok(found) = find(&mut link, &sources, &into, outcomes) else { return Err(link.lost()) };
+        let Ok(paths) = stars::expand(&mut link, &sources, outcomes) else { return Err(link.lost()) };
+        let into = names::decide(to, &to.to_string_lossy(), standing, all.max(paths.len()))?;
+        let Ok(found) = find(&mut link, &paths, &into, outcomes) else { return Err(link.lost()) };
         if outcomes.settings.dry_run {
             let files = found.iter().filter(|found| !found.is_dir);
-            files.for_each(|found| outcomes.would(&found.remote, &found.local.display()));
+            files.for_each(|found| outcomes.would(&found.remote, &found.local.display(), found.size));
             link.close();
             continue;
         }
         let items = prepare(found, outcomes)?;
-        let parallel = outcomes.settings.parallel_for(items.len(), items.iter().map(|item| item.size).sum());
+        let bytes = items.iter().map(|item| item.size).sum();
+        outcomes.ui().expect(bytes);
+        let parallel = outcomes.settings.parallel_for(items.len(), bytes);
         if parallel > 1 {
             outcomes.in_turn();
         }
@@ -90,24 +98,33 @@ impl Errand for Download<'_> {
         let there = if item.fresh { None } else { std::fs::symlink_metadata(&item.local).ok() };
         match there {
             Some(there) if there.is_dir() => {
-                let text = format!("{}: a directory stands under the name", item.local.display());
-                self.outcomes.fail_at(item.turn, text);
+                let failure = Failure::new(item.local.display(), "a directory stands under the name");
+                self.outcomes.fail_at(item.turn, failure);
                 return Ok(());
             }
             Some(_) if !self.outcomes.settings.overwrite => {
-                let text = format!("{}: exists (replace it with -f -y)", item.local.display());
-                self.outcomes.fail_at(item.turn, text);
+                let failure = Failure::new(item.local.display(), "exists (replace it with -f -y)");
+                self.outcomes.fail_at(item.turn, failure);
                 return Ok(());
             }
             _ => {}
         }
-        let path = item.remote.clone();
-        link.send(&Message::Get { path: &path, offset: 0 }, Job::Get(item))
+        let (path, offset) = (item.remote.clone(), item.kept.as_ref().map_or(0, |kept| kept.0));
+        link.send(&Message::Get { path: &path, offset }, Job::Get(item))
     }
 
     /// What was not answered was not published either.
-    fn settle(&self, _link: &mut Exchange, doubtful: Vec<GetItem>) -> Result<Vec<GetItem>, Dead> {
-        Ok(doubtful)
+    fn settle(&self, link: &mut Exchange, doubtful: &[GetItem]) -> Result<Vec<GetItem>, Dead> {
+        prove::prove(link, self.outcomes)?;
+        Ok(doubtful.to_vec())
+    }
+
+    fn resume(&self, link: &mut Exchange, items: &[GetItem]) -> Result<Vec<GetItem>, Dead> {
+        resume::downloads(link, items, self.outcomes)
+    }
+
+    fn resumes(&self) -> bool {
+        self.outcomes.settings.resume
     }
 
     fn item(&self, job: Job) -> Option<GetItem> {
@@ -127,31 +144,31 @@ fn prepare(found: Vec<Found>, outcomes: &Outcomes) -> Result<Vec<GetItem>, Fatal
             match make_dir(&local, outcomes) {
                 Ok(false) => {}
                 Ok(true) => drop(made.insert(local)),
-                Err(fatal) => outcomes.fail(&fatal.message),
+                Err(failure) => outcomes.fail(failure.name, failure.why),
             }
             continue;
         }
         let parent = local.parent().map(Path::to_owned);
         let mut fresh = parent.as_ref().is_some_and(|parent| made.contains(parent));
         if let Some(parent) = parent.filter(|_| is_source && !fresh)
-            && make_dir(&parent, outcomes)?
+            && make_dir(&parent, outcomes).map_err(|failure| Fatal::here(failure.to_string()))?
         {
             made.insert(parent);
             fresh = true;
         }
         let turn = Turn(items.len() as u64);
-        items.push(GetItem { remote, local, size, mtime, turn, fresh });
+        items.push(GetItem { remote, local, size, mtime, turn, fresh, kept: None });
     }
     Ok(items)
 }
 
 /// Makes a directory with its parents where it is missing; returns whether it was. With --sync the way to it is
 /// durable, too: a file is no safer than the directories above it.
-fn make_dir(dir: &Path, outcomes: &Outcomes) -> Result<bool, Fatal> {
+fn make_dir(dir: &Path, outcomes: &Outcomes) -> Result<bool, Failure> {
     if dir.as_os_str().is_empty() || dir.is_dir() {
         return Ok(false);
     }
-    let failed = |e: std::io::Error| Fatal::here(format!("{}: {e}", dir.display()));
+    let failed = |e: std::io::Error| Failure::new(dir.display(), e);
     let missing: Vec<_> = dir.ancestors().take_while(|above| !above.exists()).collect();
     std::fs::create_dir_all(dir).map_err(failed)?;
     if outcomes.settings.sync {

@@ -11,7 +11,6 @@ use super::Outcomes;
 use super::names::{self, Into};
 use crate::exchange::{Dead, Exchange, Listed, Reply};
 use crate::plan::join;
-use crate::target::Remote;
 
 /// Something that a remote source is, or holds, and where its copy goes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,17 +27,16 @@ pub(super) struct Found {
 /// Finds everything; directories come before what they hold. What cannot be found is named.
 pub(super) fn find(
     link: &mut Exchange,
-    sources: &[&Remote],
+    sources: &[String],
     into: &Into<&Path>,
     outcomes: &Outcomes,
 ) -> Result<Vec<Found>, Dead> {
     let mut stats = Vec::new();
     for source in sources {
-        stats.push(link.ask(&Message::Stat { path: source.path.as_str() })?);
+        stats.push(link.ask(&Message::Stat { path: source })?);
     }
     let mut all = Vec::new();
-    for (source, stat) in sources.iter().zip(stats) {
-        let path = source.path.as_str();
+    for (path, stat) in sources.iter().zip(stats) {
         let local = match into {
             Into::Name(name) => (*name).to_owned(),
             Into::Directory(dir) => {
@@ -49,18 +47,18 @@ pub(super) fn find(
             Reply::Stat(stat) if !stat.is_dir => {
                 let name = names::own_remote_name(path).unwrap_or(path);
                 if outcomes.settings.filter.admits(name) {
-                    let remote = path.to_owned();
+                    let remote = path.clone();
                     let (size, mtime) = (stat.size, stat.mtime);
                     all.push(Found { remote, local, size, mtime, is_dir: false, is_source: true });
                 }
             }
             Reply::Stat(stat) if outcomes.settings.recursive => {
-                let remote = path.to_owned();
+                let remote = path.clone();
                 let dir = Found { remote, local, size: 0, mtime: stat.mtime, is_dir: true, is_source: true };
                 find_tree(link, dir, &mut all, outcomes)?;
             }
-            Reply::Stat(_) => outcomes.fail(&format!("{path}: is a directory (copy it with -r)")),
-            Reply::Error(error) => outcomes.fail(&error.about(path)),
+            Reply::Stat(_) => outcomes.fail(path, "is a directory (copy it with -r)"),
+            Reply::Error(error) => outcomes.fail(path, error.without(path)),
             _ => return Err(Dead),
         }
     }
@@ -71,7 +69,7 @@ fn find_tree(link: &mut Exchange, dir: Found, all: &mut Vec<Found>, outcomes: &O
     let list = match link.call(&Message::List { path: &dir.remote })? {
         Reply::List(list) => list,
         Reply::Error(error) => {
-            outcomes.fail(&error.about(&dir.remote));
+            outcomes.fail(&dir.remote, error.without(&dir.remote));
             return Ok(());
         }
         _ => return Err(Dead),
@@ -82,7 +80,7 @@ fn find_tree(link: &mut Exchange, dir: Found, all: &mut Vec<Found>, outcomes: &O
     let mut doubts = Vec::new();
     for (at, entry) in list.iter().enumerate() {
         if !names::is_safe(&entry.path) {
-            outcomes.fail(&format!("\"{}\": the server listed a name that is not safe", shown(&entry.path)));
+            outcomes.fail(shown(&entry.path), "the server listed a name that is not safe");
             continue;
         }
         if !outcomes.settings.filter.admits_listed(&entry.path, entry.is_dir) {
@@ -130,7 +128,7 @@ fn report_unreadable(
 ) -> Result<(), Dead> {
     for (path, doubt) in doubts {
         if let Reply::Error(error) = link.wait(&doubt)? {
-            outcomes.fail(&error.about(&path));
+            outcomes.fail(&path, error.without(&path));
         }
     }
     Ok(())

@@ -9,27 +9,34 @@ mod filter;
 mod found;
 pub(crate) mod landing;
 mod names;
+pub(crate) mod opened;
 pub(crate) mod order;
 mod outcomes;
 mod pace;
+mod prove;
+mod resume;
+mod scp;
 mod settle;
+mod stars;
 pub(crate) mod upload;
 
 use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bcmr_wire::Caps;
 
 use crate::cli::{Compress, ConnectionArgs, CopyArgs};
 use crate::exit::{Exit, Fatal};
+use crate::interrupt;
+use crate::plan::Links;
+use crate::pulse::Patience;
 use crate::target::{Remote, Target};
 use crate::ui::Ui;
 
 pub(crate) use filter::Filter;
-pub(crate) use outcomes::Outcomes;
+pub(crate) use outcomes::{Copied, Failure, Outcomes};
 use pace::Pace;
 
 /// How files are copied.
@@ -40,16 +47,20 @@ pub(crate) struct Settings {
     pub(crate) preserve: bool,
     /// Whether nothing is to be changed.
     pub(crate) dry_run: bool,
-    /// Whether every file is named.
-    pub(crate) verbose: bool,
+    /// Whether what is there already is to be found out first.
+    pub(crate) resume: bool,
+    /// Whether what was copied in part only is hashed as a whole afterwards.
+    pub(crate) strict: bool,
+    /// Whether every file is read again on both sides.
+    pub(crate) verify: bool,
+    pub(crate) links: Links,
     pub(crate) filter: Filter,
     pub(crate) pace: Arc<Pace>,
     pub(crate) overwrite: bool,
     pub(crate) sync: bool,
     /// What to ask the server for.
     pub(crate) caps: Caps,
-    /// How long a connection may stand still; None for ever.
-    pub(crate) stall: Option<Duration>,
+    pub(crate) patience: Patience,
     /// Connections at once; None where that depends on what is copied.
     pub(crate) parallel: Option<usize>,
 }
@@ -65,13 +76,16 @@ impl Settings {
             recursive,
             preserve: false,
             dry_run: true,
-            verbose: false,
+            resume: false,
+            strict: false,
+            verify: false,
+            links: Links::Follow,
             filter: Filter::default(),
             pace: Arc::new(Pace::new(None)),
             overwrite: false,
             sync: false,
             caps: Caps::NONE,
-            stall: stall(connection),
+            patience: Patience::of(connection),
             parallel: Some(1),
         }
     }
@@ -88,49 +102,89 @@ impl Settings {
 
 /// Copies, says what went wrong, and returns the exit code.
 pub(crate) fn run(args: &CopyArgs, connection: &ConnectionArgs) -> Exit {
-    let ui = Arc::new(Ui::new(args.quiet, args.progress));
-    if args.preserve && !args.quiet {
-        ui.note("-p keeps times of modification in downloads; protocol 2 carries neither them nor modes in uploads");
-    }
-    match copy(args, connection, &ui) {
-        Ok(outcomes) => {
-            ui.finish();
-            if outcomes.failed() > 0 { Exit::SomeFailed } else { Exit::Done }
+    let ui = Arc::new(Ui::new(args.quiet, args.verbose, args.progress, args.json));
+    interrupt::watch();
+    let ended = match prepare(args, connection) {
+        Ok((way, settings)) => {
+            ui.begin(&way);
+            copy(&way, settings, args, connection, &ui)
         }
-        Err(fatal) => {
-            // What was copied before is worth a summary.
-            if ui.meter.files() > 0 {
-                ui.finish();
-            } else {
-                ui.clear();
-            }
-            ui.error(&fatal.message);
-            fatal.exit
+        Err(fatal) => Ended::of(Err(fatal), 0),
+    };
+    ui.end(&ended);
+    ended.exit()
+}
+
+/// How it ended.
+pub(crate) struct Ended {
+    pub(crate) result: Result<Exit, Fatal>,
+    /// Files that failed.
+    pub(crate) failed: u64,
+    /// Whether scp did it, which tells nobody what it did.
+    pub(crate) by_scp: bool,
+}
+
+impl Ended {
+    fn of(result: Result<(), Fatal>, failed: u64) -> Self {
+        let exit = if failed > 0 { Exit::SomeFailed } else { Exit::Done };
+        Self { result: result.map(|()| exit), failed, by_scp: false }
+    }
+
+    fn exit(&self) -> Exit {
+        match &self.result {
+            Ok(exit) => *exit,
+            Err(fatal) => fatal.exit,
         }
     }
 }
 
-fn copy(args: &CopyArgs, connection: &ConnectionArgs, ui: &Arc<Ui>) -> Result<Arc<Outcomes>, Fatal> {
+fn prepare(args: &CopyArgs, connection: &ConnectionArgs) -> Result<(Way, Settings), Fatal> {
     let way = Way::of(&args.paths, connection.via.is_some())?;
+    if args.no_deref && matches!(way, Way::Down { .. }) {
+        return Err(Fatal::usage(
+            "--no-deref is for uploads: protocol 2 does not tell which names on a server are links, and the server \
+             follows those that stay below its root",
+        ));
+    }
     let settings = Settings {
         recursive: args.recursive,
         preserve: args.preserve,
         dry_run: args.dry_run,
-        verbose: args.verbose,
+        resume: args.resume,
+        strict: args.strict,
+        verify: args.verify,
+        links: if args.no_deref { Links::LeaveOut } else { Links::Follow },
         filter: Filter { exclude: args.exclude.clone(), include: args.include.clone() },
         pace: Arc::new(Pace::new(args.bandwidth_limit)),
         overwrite: may_overwrite(args)?,
         sync: args.sync,
         caps: caps(args),
-        stall: stall(connection),
+        patience: Patience::of(connection),
         parallel: args.parallel.map(usize::from),
     };
-    let outcomes = Arc::new(Outcomes::new(Arc::clone(ui), settings));
-    match way {
-        Way::Up { sources, to } => upload::upload(&sources, &to, connection, &outcomes)?,
-        Way::Down { sources, to } => download::download(&sources, &to, connection, &outcomes)?,
+    Ok((way, settings))
+}
+
+fn copy(way: &Way, settings: Settings, args: &CopyArgs, connection: &ConnectionArgs, ui: &Arc<Ui>) -> Ended {
+    if args.preserve {
+        match way {
+            Way::Up { .. } => {
+                ui.note("-p: protocol 2 carries neither times nor modes in uploads; they are left out");
+            }
+            Way::Down { .. } => {
+                ui.note("-p: protocol 2 carries times of modification in downloads, and no modes");
+            }
+        }
     }
-    Ok(outcomes)
+    let outcomes = Arc::new(Outcomes::new(Arc::clone(ui), settings));
+    let copied = match way {
+        Way::Up { sources, to } => upload::upload(sources, to, connection, &outcomes),
+        Way::Down { sources, to } => download::download(sources, to, connection, &outcomes),
+    };
+    match copied {
+        Err(fatal) if fatal.serverless && !args.no_fallback => scp::copy(&fatal, way, args, connection, ui),
+        copied => Ended::of(copied, outcomes.failed()),
+    }
 }
 
 /// Which way the sources go.
@@ -144,6 +198,12 @@ impl Way {
     pub(crate) fn of(paths: &[OsString], via: bool) -> Result<Self, Fatal> {
         let mut targets = Vec::with_capacity(paths.len());
         for path in paths {
+            if path == "-" {
+                return Err(Fatal::usage(
+                    "'-' is no source: protocol 2 wants a file's size before its content; write what comes from a \
+                     pipe to a file first (a file of that name is './-')",
+                ));
+            }
             targets.push(Target::parse(path, via).map_err(|e| Fatal::usage(e.to_string()))?);
         }
         let to = targets.pop().ok_or_else(|| Fatal::usage("no destination"))?;
@@ -187,11 +247,6 @@ fn may_overwrite(args: &CopyArgs) -> Result<bool, Fatal> {
     }
 }
 
-/// How long a connection may stand still.
-pub(crate) fn stall(connection: &ConnectionArgs) -> Option<Duration> {
-    Some(Duration::from_secs(connection.stall)).filter(|stall| !stall.is_zero())
-}
-
 fn caps(args: &CopyArgs) -> Caps {
     let codecs = match args.compress {
         Compress::Auto => Caps::LZ4 | Caps::ZSTD,
@@ -201,5 +256,6 @@ fn caps(args: &CopyArgs) -> Caps {
     };
     let fast = if args.fast { Caps::FAST } else { Caps::NONE };
     let sync = if args.sync { Caps::SYNC } else { Caps::NONE };
-    codecs | fast | sync | Caps::DEDUP
+    let offset = if args.resume { Caps::PUT_OFFSET } else { Caps::NONE };
+    codecs | fast | sync | offset | Caps::DEDUP
 }

@@ -4,12 +4,11 @@
 //! answer finds its own file, and must not take it for someone else's.
 
 use std::fs::File;
-use std::sync::mpsc::Receiver;
 
 use bcmr_wire::Message;
 
 use super::Outcomes;
-use super::outcomes::Refused;
+use super::outcomes::{Copied, Failure, Refused};
 use crate::exchange::{Dead, Exchange, Reply, Stat};
 use crate::plan::{FileItem, Item};
 
@@ -23,75 +22,120 @@ struct Open {
     why: Option<String>,
 }
 
-/// Settles refusals and lost answers; returns what is to be sent again.
+/// What stands under its name.
+enum Stands {
+    /// Nothing, or nothing that can be looked at.
+    Nothing,
+    Directory,
+    /// The same content: its size, and its hash.
+    Same(u64, String),
+    Other,
+}
+
+/// Settles refusals and lost answers; returns what is to be sent again. Where the connection is lost meanwhile it is
+/// all as open as before.
 pub(super) fn settle(
     link: &mut Exchange,
-    refused: Vec<Refused>,
-    unanswered: Vec<Item>,
+    unanswered: &[Item],
     outcomes: &Outcomes,
 ) -> Result<Vec<Item>, Dead> {
-    let refused = refused.into_iter().map(|Refused { item, why }| Open { item, why: Some(why) });
-    let unanswered = unanswered.into_iter().map(|item| Open { item, why: None });
-    let (mut again, mut asked) = (Vec::new(), Vec::new());
-    for open in refused.chain(unanswered) {
-        match (&open.item, &open.why) {
-            // Replacing again what may have been replaced already changes nothing.
-            (Item::File(_), None) if outcomes.settings.overwrite => again.push(open.item),
-            (Item::File(item), Some(why)) if outcomes.settings.overwrite => {
-                outcomes.fail_at(item.turn, format!("{}: {why}", item.local.display()));
+    let refused = outcomes.take_refused();
+    let open = |why: Option<&str>, item: &Item| Open { item: item.clone(), why: why.map(str::to_owned) };
+    let refusals = refused.iter().map(|Refused { item, why }| open(Some(why), item));
+    let all: Vec<_> = refusals.chain(unanswered.iter().map(|item| open(None, item))).collect();
+    let mut found = Vec::with_capacity(all.len());
+    for batch in all.chunks(BATCH) {
+        match look(link, batch, outcomes) {
+            Ok(some) => found.extend(some),
+            Err(dead) => {
+                refused.into_iter().for_each(|Refused { item, why }| outcomes.refuse(item, why));
+                return Err(dead);
             }
-            (Item::File(FileItem { remote, .. }) | Item::Dir { remote, .. }, _) => {
-                let reply = link.ask(&Message::Stat { path: remote })?;
-                asked.push((open, reply));
-            }
-        }
-        if asked.len() == BATCH {
-            again.extend(take(link, std::mem::take(&mut asked), outcomes)?);
         }
     }
-    again.extend(take(link, asked, outcomes)?);
-    Ok(again)
+    let fates = all.into_iter().zip(found);
+    Ok(fates.filter_map(|(open, stands)| decide(open, stands, outcomes)).collect())
 }
 
-fn take(
-    link: &mut Exchange,
-    asked: Vec<(Open, Receiver<Reply>)>,
-    outcomes: &Outcomes,
-) -> Result<Vec<Item>, Dead> {
-    let mut again = Vec::new();
-    for (open, reply) in asked {
-        let stands = match link.wait(&reply)? {
-            Reply::Stat(stat) => Some(stat),
-            _ => None,
+/// Whether nothing that the server has could change what is done.
+fn is_clear(open: &Open, outcomes: &Outcomes) -> bool {
+    matches!(open.item, Item::File(_)) && outcomes.settings.overwrite
+}
+
+fn look(link: &mut Exchange, batch: &[Open], outcomes: &Outcomes) -> Result<Vec<Stands>, Dead> {
+    let mut asked = Vec::with_capacity(batch.len());
+    for open in batch {
+        asked.push(match &open.item {
+            _ if is_clear(open, outcomes) => None,
+            Item::File(FileItem { remote, .. }) | Item::Dir { remote, .. } => {
+                Some(link.ask(&Message::Stat { path: remote })?)
+            }
+        });
+    }
+    let mut found = Vec::with_capacity(batch.len());
+    for (open, reply) in batch.iter().zip(asked) {
+        let reply = match reply {
+            Some(reply) => link.wait(&reply)?,
+            None => Reply::Ok(None),
         };
-        match (open.item, open.why, stands) {
-            (Item::Dir { turn, .. }, _, Some(Stat { is_dir: true, .. })) => outcomes.done(turn),
-            (Item::Dir { remote, turn }, why, _) => {
-                let why = why.unwrap_or_else(|| "not created".to_owned());
-                outcomes.fail_at(turn, format!("{remote}: {why}"));
-            }
-            (Item::File(item), None, None) => again.push(Item::File(item)),
-            (Item::File(item), why, Some(stat)) if same_content(link, &item, stat)? => match why {
-                Some(_) => outcomes.already(item.turn),
-                None => outcomes.copied(item.turn, stat.size),
+        found.push(match (reply, &open.item) {
+            (Reply::Stat(Stat { is_dir: true, .. }), _) => Stands::Directory,
+            (Reply::Stat(stat), Item::File(item)) => match same_content(link, item, stat.size)? {
+                Some(hash) => Stands::Same(stat.size, hash),
+                None => Stands::Other,
             },
-            (Item::File(item), why, _) => {
-                let why = why.unwrap_or_else(|| "exists on the server with other content".to_owned());
-                outcomes.fail_at(item.turn, format!("{}: {why}", item.local.display()));
-            }
-        }
+            (Reply::Stat(_), Item::Dir { .. }) => Stands::Other,
+            _ => Stands::Nothing,
+        });
     }
-    Ok(again)
+    Ok(found)
 }
 
-fn same_content(link: &mut Exchange, item: &FileItem, there: Stat) -> Result<bool, Dead> {
-    let same_size = std::fs::metadata(&item.local).is_ok_and(|here| here.len() == there.size);
-    if there.is_dir || !same_size {
-        return Ok(false);
+/// Counts or names an item, or returns it where it is to be sent again.
+fn decide(open: Open, stands: Stands, outcomes: &Outcomes) -> Option<Item> {
+    let Open { item, why } = open;
+    let item = match item {
+        Item::Dir { turn, .. } if matches!(stands, Stands::Directory) => {
+            outcomes.done(turn);
+            return None;
+        }
+        Item::Dir { remote, turn } => {
+            outcomes.fail_at(turn, Failure::new(remote, why.as_deref().unwrap_or("not created")));
+            return None;
+        }
+        Item::File(item) => item,
+    };
+    match (stands, why) {
+        // Replacing again what may have been replaced already changes nothing.
+        (Stands::Nothing, None) => return Some(Item::File(item)),
+        (Stands::Same(size, hash), why) => {
+            let (from, to) = (&item.local.display(), &item.remote);
+            let file = Copied { from, to, size, hash: Some(&hash) };
+            match why {
+                Some(_) => outcomes.already(item.turn, &file),
+                None => outcomes.copied(item.turn, &file),
+            }
+        }
+        (_, why) => {
+            let why = why.as_deref().unwrap_or("exists on the server with other content");
+            outcomes.fail_at(item.turn, Failure::new(item.local.display(), why));
+        }
+    }
+    None
+}
+
+/// The hash of what is there, where it is what is here.
+fn same_content(link: &mut Exchange, item: &FileItem, size: u64) -> Result<Option<String>, Dead> {
+    if !std::fs::metadata(&item.local).is_ok_and(|here| here.len() == size) {
+        return Ok(None);
     }
     let asked = link.ask(&Message::Hash { path: &item.remote, offset: 0, limit: None })?;
     let mut hasher = blake3::Hasher::new();
+    link.flush()?;
     let here = File::open(&item.local).and_then(|file| hasher.update_reader(file).map(|h| h.finalize()));
-    let there = link.wait(&asked)?;
-    Ok(here.is_ok_and(|here| there == Reply::Hash(here.to_hex().to_string())))
+    link.pulse.beat();
+    match (link.wait(&asked)?, here) {
+        (Reply::Hash(there), Ok(here)) if here.to_hex().as_str() == there => Ok(Some(there)),
+        _ => Ok(None),
+    }
 }

@@ -1,23 +1,22 @@
 //! Uploads: every file's Put, content and Done flow without waiting for replies.
 
-use std::fs::{File, Metadata};
-use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bcmr_wire::Message;
 use bcmr_wire::blocks::{SendError, dedup};
 use bcmr_wire::frame::FrameError;
-use rustix::fs::{CWD, Mode, OFlags, openat};
 
-use super::Outcomes;
 use super::announce::{self, Answer, Sent};
 use super::crew::{Errand, carry};
 use super::dial::Dialer;
 use super::names::{self, Into, Standing};
+use super::opened::Opened;
 use super::order::Turn;
+use super::outcomes::{Copied, Failure, Outcomes};
+use super::prove::{self, Doubt};
+use super::resume;
 use super::settle::settle;
 use crate::cli::ConnectionArgs;
 use crate::exchange::{Dead, Exchange, Job, Lost, Replies, Reply};
@@ -38,10 +37,14 @@ struct Sending {
     item: FileItem,
     /// Bytes that were declared.
     size: u64,
+    /// Bytes of them that are not sent, the server having them.
+    kept: u64,
     /// The hash of what was sent; set before Done goes out.
     hash: OnceLock<blake3::Hash>,
     /// Why the file could not be read to its end.
     source_failed: OnceLock<String>,
+    /// Whether that is because it changed meanwhile.
+    changed: AtomicBool,
     /// Where the answer goes if the file's blocks are announced, and how many there are then.
     answer: Answer,
     /// Set when the Error is here, so that the rest of the content is not sent.
@@ -69,18 +72,25 @@ pub(super) fn upload(
         Err(Dead) => return Err(link.lost()),
     };
     let errand = Upload { outcomes };
-    let mut plan = Plan::new(sources, outcomes.settings.recursive, outcomes.settings.filter.clone());
+    let mut plan = Plan::new(sources, &outcomes.settings);
     // The beginning of the plan tells enough; a million files need not be known before the first is sent.
-    let sample = if outcomes.settings.parallel.is_none() { SAMPLE } else { 0 };
-    let first: Vec<_> = plan.by_ref().take(sample).collect();
+    let first: Vec<_> = plan.by_ref().take(SAMPLE).collect();
     let bytes = first.iter().flatten().map(|item| errand.weight(item)).sum();
     let parallel = outcomes.settings.parallel_for(first.len(), bytes);
+    if first.len() < SAMPLE {
+        outcomes.ui().expect(bytes);
+    }
     if parallel > 1 {
         outcomes.in_turn();
     }
     let planned = first.into_iter().chain(plan);
-    let items =
-        planned.filter_map(|item| item.map_err(|NotSent { text, turn }| outcomes.fail_at(turn, text)).ok());
+    let items = planned.filter_map(|item| {
+        item.map_err(|NotSent { failure, turn, wanted }| match wanted {
+            true => outcomes.leave_out(turn, &failure),
+            false => outcomes.fail_at(turn, failure),
+        })
+        .ok()
+    });
     let carried = carry(&errand, items, &mut dialer, link, parallel);
     // Where the connection was lost nothing more can be found out about them.
     outcomes.fail_refused();
@@ -115,8 +125,19 @@ impl Errand for Upload<'_> {
         }
     }
 
-    fn settle(&self, link: &mut Exchange, doubtful: Vec<Item>) -> Result<Vec<Item>, Dead> {
-        settle(link, self.outcomes.take_refused(), doubtful, self.outcomes)
+    fn settle(&self, link: &mut Exchange, doubtful: &[Item]) -> Result<Vec<Item>, Dead> {
+        prove::prove(link, self.outcomes)?;
+        let mut again = settle(link, doubtful, self.outcomes)?;
+        again.extend(self.outcomes.take_again());
+        Ok(again)
+    }
+
+    fn resume(&self, link: &mut Exchange, items: &[Item]) -> Result<Vec<Item>, Dead> {
+        resume::uploads(link, items, self.outcomes)
+    }
+
+    fn resumes(&self) -> bool {
+        self.outcomes.settings.resume && !self.outcomes.settings.dry_run
     }
 
     fn item(&self, job: Job) -> Option<Item> {
@@ -148,7 +169,7 @@ pub(super) fn place(
             Some(Some(name)) => Some(join(dir, name)),
             Some(None) => {
                 let name = source.as_os_str().as_encoded_bytes().escape_ascii();
-                outcomes.fail(&format!("{name}: the name is not UTF-8, so the protocol cannot carry it"));
+                outcomes.fail(name, "the name is not UTF-8, so the protocol cannot carry it");
                 None
             }
         }),
@@ -165,55 +186,64 @@ pub(super) fn place(
 
 fn send_file(link: &mut Exchange, item: FileItem, outcomes: &Outcomes) -> Result<(), Dead> {
     if outcomes.settings.dry_run {
-        outcomes.would(&item.local.display(), &item.remote);
+        let size = std::fs::metadata(&item.local).map_or(0, |metadata| metadata.len());
+        outcomes.would(&item.local.display(), &item.remote, size);
         return Ok(());
     }
-    let named = |e: io::Error| format!("{}: {e}", item.local.display());
-    let (mut file, before) = match open(&item.local) {
-        Ok(opened) => opened,
+    let mut file = match Opened::open(&item.local) {
+        Ok(file) => file,
         Err(e) => {
-            outcomes.fail_at(item.turn, named(e));
+            outcomes.fail_at(item.turn, Failure::new(item.local.display(), e));
             return Ok(());
         }
     };
-    let size = before.len();
+    let size = file.size();
+    link.lane.begin(|| item.local.display().to_string(), size);
+    let kept = item.kept.as_ref().filter(|kept| kept.1 == file.age()).map_or(0, |kept| kept.0);
     let sending = Arc::new(Sending {
         item,
         size,
+        kept,
         hash: OnceLock::new(),
         source_failed: OnceLock::new(),
+        changed: AtomicBool::new(false),
         answer: Answer::default(),
         refused: AtomicBool::new(false),
     });
     let FileItem { local, remote, .. } = &sending.item;
-    let put = Message::Put { path: remote, size, offset: 0, overwrite: outcomes.settings.overwrite };
+    let put = Message::Put { path: remote, size, offset: kept, overwrite: outcomes.settings.overwrite };
     link.send(&put, Job::Put(PutJob(Arc::clone(&sending))))?;
     link.blocks.begin();
-    if announce::pays(link.caps, size) {
+    if kept == 0 && announce::pays(link.caps, size) {
         let refused = || sending.refused.load(Ordering::Acquire);
         match announce::send(link, &file, size, &sending.answer, refused, outcomes)? {
             Sent::NotAnnounced => {}
-            sent => return finish_announced(link, &sending, &file, &before, sent),
+            sent => return finish_announced(link, &sending, &file, sent),
         }
     }
     let mut hasher = blake3::Hasher::new();
-    let mut left = size;
+    let mut left = size - kept;
+    if let Err(e) = file.start_at(kept) {
+        let _ = sending.source_failed.set(e.to_string());
+        left = 0;
+    }
     while left > 0 && !sending.refused.load(Ordering::Acquire) {
         match link.blocks.send(&mut file, left, Some(&mut hasher), &mut link.requests) {
             Ok(0) => break,
             Ok(sent) => {
                 left -= sent as u64;
                 outcomes.moved(sent as u64);
+                link.lane.moved(sent as u64);
             }
             Err(SendError::Stream(_)) => return Err(Dead),
             Err(SendError::Source(e)) => {
-                let _ = sending.source_failed.set(format!("{}: {e}", local.display()));
+                let _ = sending.source_failed.set(e.to_string());
                 break;
             }
         }
     }
-    if !sending.refused.load(Ordering::Acquire) && changed(&file, &before) {
-        let _ = sending.source_failed.set(format!("{}: changed while it was copied", local.display()));
+    if !sending.refused.load(Ordering::Acquire) && file.changed(local) {
+        sending.has_changed();
         // What was sent may be of two ages. Having less or more than was declared, the server publishes nothing.
         if left == 0 {
             link.requests.push(&Message::Data { payload: &[0] })?;
@@ -225,46 +255,28 @@ fn send_file(link: &mut Exchange, item: FileItem, outcomes: &Outcomes) -> Result
 
 /// Ends a Put whose blocks were announced. What was sent of a source that changed is not what was announced, or is
 /// too little: the server publishes nothing.
-fn finish_announced(
-    link: &mut Exchange,
-    sending: &Sending,
-    file: &File,
-    before: &Metadata,
-    sent: Sent,
-) -> Result<(), Dead> {
-    let local = &sending.item.local;
+fn finish_announced(link: &mut Exchange, sending: &Sending, file: &Opened, sent: Sent) -> Result<(), Dead> {
     match sent {
-        Sent::Whole(_) if changed(file, before) => {
-            let _ = sending.source_failed.set(format!("{}: changed while it was copied", local.display()));
+        Sent::Whole(_) if file.changed(&sending.item.local) => {
+            sending.has_changed();
             link.requests.push(&Message::Data { payload: &[0] })?;
         }
         Sent::Whole(hash) => {
             let _ = sending.hash.set(hash);
         }
         Sent::Source(e) => {
-            let _ = sending.source_failed.set(format!("{}: {e}", local.display()));
+            let _ = sending.source_failed.set(e.to_string());
         }
         Sent::Refused | Sent::NotAnnounced => {}
     }
     Ok(link.requests.push(&Message::Done)?)
 }
 
-/// Opens a source, and looks at it.
-fn open(path: &Path) -> io::Result<(File, Metadata)> {
-    // Not File::open, which on musl takes a second call to do what O_CLOEXEC has done.
-    let file = File::from(openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?);
-    let metadata = file.metadata()?;
-    // Files of /proc and the like have content, but no size that could be declared.
-    if metadata.len() == 0 && (&file).read(&mut [0])? > 0 {
-        return Err(io::Error::other("its size is not known before it is read"));
+impl Sending {
+    fn has_changed(&self) {
+        let _ = self.source_failed.set("changed while it was copied".to_owned());
+        self.changed.store(true, Ordering::Release);
     }
-    Ok((file, metadata))
-}
-
-/// Whether a source is not what it was any more; also where that cannot be learnt.
-fn changed(file: &File, before: &Metadata) -> bool {
-    let age = |m: &Metadata| (m.len(), m.mtime(), m.mtime_nsec());
-    file.metadata().map_or(true, |now| age(&now) != age(before))
 }
 
 impl PutJob {
@@ -294,17 +306,7 @@ impl PutJob {
         };
         match reply {
             Reply::Ok(hash) => {
-                let sent = self.0.hash.get().map(blake3::Hash::to_hex);
-                if hash.is_some() && hash.as_deref() == sent.as_deref() {
-                    outcomes.copied(self.0.item.turn, self.0.size);
-                    outcomes.tell(&self.0.item.local.display(), &self.0.item.remote);
-                } else {
-                    let text = format!(
-                        "{}: what the server stored is not what was sent (the hashes differ)",
-                        self.0.item.local.display()
-                    );
-                    outcomes.fail_at(self.0.item.turn, text);
-                }
+                self.done(hash.as_deref(), outcomes);
                 Ok(())
             }
             Reply::Error(error) => {
@@ -337,6 +339,25 @@ impl PutJob {
         self.give_up();
     }
 
+    /// Takes the hash of what was published: the server computes one unless it has kept a part.
+    fn done(self, hash: Option<&str>, outcomes: &Outcomes) {
+        let Sending { item, size, kept, .. } = &*self.0;
+        let sent = self.0.hash.get();
+        let same = match hash {
+            Some(hash) => sent.is_some_and(|sent| sent.to_hex().as_str() == hash),
+            None => *kept > 0 && sent.is_some(),
+        };
+        if !same {
+            let why = "what the server stored is not what was sent (the hashes differ)";
+            outcomes.fail_at(item.turn, Failure::new(item.local.display(), why));
+        } else if *kept > 0 || outcomes.settings.verify {
+            outcomes.doubt(Doubt::of_upload(item, *size, *kept, sent.copied(), &outcomes.settings));
+        } else {
+            let file = Copied { from: &item.local.display(), to: &item.remote, size: *size, hash };
+            outcomes.copied(item.turn, &file);
+        }
+    }
+
     fn refused(self, outcomes: &Outcomes, why: String) {
         match self.0.source_failed.get() {
             None if !outcomes.settings.overwrite => outcomes.refuse(Item::File(self.0.item.clone()), why),
@@ -344,11 +365,15 @@ impl PutJob {
         }
     }
 
-    /// Names the file at once: asking the server what it has would change nothing.
+    /// Asking the server what it has would change nothing: names the file, unless it is to be sent once more.
     fn failed(self, outcomes: &Outcomes, why: &str) {
-        let Sending { item, source_failed, .. } = &*self.0;
-        let text = source_failed.get().cloned();
-        outcomes.fail_at(item.turn, text.unwrap_or_else(|| format!("{}: {why}", item.local.display())));
+        let Sending { item, source_failed, changed, .. } = &*self.0;
+        if changed.load(Ordering::Acquire) && !item.again {
+            outcomes.send_again(Item::File(FileItem { again: true, ..item.clone() }));
+            return;
+        }
+        let why = source_failed.get().map_or(why, String::as_str);
+        outcomes.fail_at(item.turn, Failure::new(item.local.display(), why));
     }
 }
 

@@ -9,7 +9,7 @@ mod stderr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -63,6 +63,13 @@ impl<'a> Route<'a> {
             Host::Ssh { name, .. } => name,
             Host::Via => "the --via command",
         }
+    }
+
+    /// Has the remote shell run something, over a connection of its own on which nobody is asked for a password.
+    pub(crate) fn shell(&self, script: &str) -> io::Result<Output> {
+        let Host::Ssh { user, name, port } = self.host else { return Err(io::ErrorKind::Unsupported.into()) };
+        let target = ssh::Target::new(self.args, user.as_deref(), name, *port);
+        target.command(false, false, script).stdin(Stdio::null()).output()
     }
 
     /// Starts the child. `asking` is false where nobody must be asked for a password; `own` asks for a connection

@@ -39,7 +39,7 @@ impl Stderr {
                     while let Some(line) = next_line(&mut stderr) {
                         let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
                         if held.shown {
-                            ui.line(&line);
+                            ui.passed_on(&line);
                         } else {
                             if held.lines.len() == HELD {
                                 held.lines.remove(0);
@@ -57,7 +57,7 @@ impl Stderr {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.shown = true;
         for line in held.lines.drain(..) {
-            self.ui.line(&line);
+            self.ui.passed_on(&line);
         }
     }
 

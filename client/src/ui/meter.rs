@@ -9,9 +9,15 @@ pub(crate) struct Meter {
     copied: AtomicU64,
     present: AtomicU64,
     wire: AtomicU64,
+    expected: AtomicU64,
 }
 
 impl Meter {
+    /// Content that is to be copied.
+    pub(crate) fn expect(&self, bytes: u64) {
+        self.expected.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// Content that was read here and sent, or received and written here, whatever becomes of it.
     pub(crate) fn add_moved(&self, bytes: u64) {
         self.moved.fetch_add(bytes, Ordering::Relaxed);
@@ -37,6 +43,11 @@ impl Meter {
     /// Bytes of the protocol, both ways.
     pub(crate) fn add_wire(&self, bytes: u64) {
         self.wire.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// What there is to copy in all, where that is known beforehand.
+    pub(crate) fn expected(&self) -> Option<u64> {
+        Some(self.expected.load(Ordering::Relaxed)).filter(|bytes| *bytes > 0)
     }
 
     pub(crate) fn files(&self) -> u64 {

@@ -1,5 +1,7 @@
-//! What the person sees: lines on stderr, a bar where stderr is a terminal, one summary. stdout stays empty.
+//! What the command tells: people by lines and bars on stderr, programs by JSON on stdout, one object per line.
 
+mod bars;
+mod json;
 mod meter;
 mod summary;
 
@@ -8,77 +10,202 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bcmr_wire::shown::shown;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::Value;
 
 use crate::cli::Progress;
+use crate::copy::{Copied, Ended, Failure, Way};
+use bars::Bars;
+pub(crate) use bars::Lane;
 pub(crate) use meter::Meter;
-
-/// How often a bar is drawn again.
-const TICK: Duration = Duration::from_millis(100);
 
 /// How often a plain line of progress is written.
 const PLAIN: Duration = Duration::from_secs(5);
 
-/// Bars and lines for one command.
+/// How often a program is told of progress.
+const JSON: Duration = Duration::from_secs(1);
+
+/// What one command tells.
 #[derive(Debug)]
 pub(crate) struct Ui {
-    bar: Option<ProgressBar>,
+    face: Face,
     quiet: bool,
+    /// Whether every file is named.
+    verbose: bool,
     pub(crate) meter: Arc<Meter>,
     start: Instant,
 }
 
+/// Whom it is told.
+#[derive(Debug)]
+enum Face {
+    /// Somebody who reads lines.
+    Lines,
+    /// Somebody at a terminal.
+    Bars(Bars),
+    /// A program.
+    Json,
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Status {
+    Copied,
+    /// It was there before, with the same content.
+    Already,
+    WouldCopy,
+}
+
 impl Ui {
-    pub(crate) fn new(quiet: bool, progress: Progress) -> Self {
+    pub(crate) fn new(quiet: bool, verbose: bool, progress: Progress, json: bool) -> Self {
         let (meter, start) = (Arc::new(Meter::default()), Instant::now());
-        let barred = match progress {
-            Progress::Auto => !quiet && terminal(),
-            Progress::Bar => !quiet,
-            Progress::Plain | Progress::Off => false,
+        let moving = !quiet && progress != Progress::Off;
+        let face = match progress {
+            _ if json => Face::Json,
+            Progress::Bar if moving => Face::Bars(Bars::new(&meter)),
+            Progress::Auto if moving && terminal() => Face::Bars(Bars::new(&meter)),
+            _ => Face::Lines,
         };
-        if progress == Progress::Plain && !quiet {
-            plain(&meter, start);
+        match face {
+            Face::Json if moving => every(JSON, &meter, move |meter| {
+                json::print(&json::progress(meter, start.elapsed()));
+            }),
+            Face::Lines if moving && progress == Progress::Plain => every(PLAIN, &meter, move |meter| {
+                let _ = writeln!(std::io::stderr(), "{}", summary::progress(meter, start.elapsed()));
+            }),
+            _ => {}
         }
-        Self { bar: barred.then(|| bar(&meter)), quiet, meter, start }
+        Self { face, quiet, verbose, meter, start }
     }
 
-    /// Says something that is no error. Names in it may be anybody's.
-    pub(crate) fn note(&self, text: &str) {
-        if !self.quiet {
-            self.line(&shown(text).to_string());
+    /// For commands that copy nothing.
+    pub(crate) fn asking() -> Self {
+        Self::new(false, false, Progress::Off, false)
+    }
+
+    /// Tells a program what begins.
+    pub(crate) fn begin(&self, way: &Way) {
+        self.json(|| json::start(way));
+    }
+
+    /// What there is to copy, as soon as that is known.
+    pub(crate) fn expect(&self, bytes: u64) {
+        self.meter.expect(bytes);
+        if let Face::Bars(bars) = &self.face {
+            bars.expect(bytes);
         }
     }
 
-    /// Writes a line to stderr, above the bar where there is one. Nothing can be done where that fails.
-    pub(crate) fn line(&self, line: &str) {
-        let write = || {
-            let _ = writeln!(std::io::stderr(), "{line}");
-        };
-        match &self.bar {
-            Some(bar) => bar.suspend(write),
-            None => write(),
+    /// Counts content that was moved.
+    pub(crate) fn moved(&self, bytes: u64) {
+        self.meter.add_moved(bytes);
+        if let Face::Bars(bars) = &self.face {
+            bars.moved(bytes);
+        }
+    }
+
+    /// Has a connection show what it copies, in a line of its own.
+    pub(crate) fn show(&self, lane: &Lane, number: usize) {
+        if let Face::Bars(bars) = &self.face {
+            bars.show(lane, number);
+        }
+    }
+
+    /// Tells what became of a file: a program always, a person where that was asked for.
+    pub(crate) fn file(&self, status: Status, file: &Copied<'_>) {
+        let (from, to) = (file.from, file.to);
+        match (&self.face, status) {
+            (Face::Json, _) => json::print(&json::file(status, file)),
+            (_, Status::Copied) if self.verbose => self.note(&format!("{from} -> {to}")),
+            (_, Status::WouldCopy) => self.note(&format!("would copy {from} -> {to}")),
+            _ => {}
         }
     }
 
     /// Says that something failed. Names in it may be anybody's.
-    pub(crate) fn error(&self, text: &str) {
-        self.line(&format!("bcmr: {}", shown(text)));
+    pub(crate) fn failed(&self, failure: &Failure) {
+        match self.face {
+            Face::Json => json::print(&json::failed(failure)),
+            _ => self.error(&format!("{}: {}", failure.name, failure.why)),
+        }
     }
 
-    /// Takes the bar away and writes the summary.
-    pub(crate) fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+    /// Says that something is not copied, as was asked for.
+    pub(crate) fn left_out(&self, failure: &Failure) {
+        match self.face {
+            Face::Json => json::print(&json::left_out(failure)),
+            _ => self.note(&format!("{}: {}", failure.name, failure.why)),
         }
-        if !self.quiet {
+    }
+
+    /// Says something that no file is to blame for, and that may be of no consequence.
+    pub(crate) fn note(&self, text: &str) {
+        match self.face {
+            Face::Json => self.warn(text),
+            _ if self.quiet => {}
+            _ => self.line(&shown(text).to_string()),
+        }
+    }
+
+    /// Says that something went wrong. Names in it may be anybody's.
+    pub(crate) fn error(&self, text: &str) {
+        match self.face {
+            Face::Json => self.warn(text),
+            _ => self.line(&format!("bcmr: {}", shown(text))),
+        }
+    }
+
+    /// Passes on a line of ssh or of the server that has been made harmless.
+    pub(crate) fn passed_on(&self, line: &str) {
+        match self.face {
+            Face::Json => self.warn(line),
+            _ => self.line(line),
+        }
+    }
+
+    fn warn(&self, text: &str) {
+        self.json(|| json::warning(text));
+    }
+
+    fn json(&self, event: impl FnOnce() -> Value) {
+        if let Face::Json = self.face {
+            json::print(&event());
+        }
+    }
+
+    /// Writes a line to stderr, above the bars where there are some. Nothing can be done where that fails.
+    fn line(&self, line: &str) {
+        let write = || {
+            let _ = writeln!(std::io::stderr(), "{line}");
+        };
+        match &self.face {
+            Face::Bars(bars) => bars.suspend(write),
+            _ => write(),
+        }
+    }
+
+    /// Takes the bars away, and says how it all ended.
+    pub(crate) fn end(&self, ended: &Ended) {
+        if let Face::Bars(bars) = &self.face {
+            bars.clear();
+        }
+        if let Face::Json = self.face {
+            json::print(&json::summary(&self.meter, ended, self.start.elapsed()));
+            return;
+        }
+        // What was copied before something ended it all is worth a summary, too.
+        let worth = (ended.result.is_ok() && !ended.by_scp) || self.meter.files() > 0;
+        if worth && !self.quiet {
             self.line(&summary::summary(&self.meter, self.start.elapsed()));
         }
+        if let Err(fatal) = &ended.result {
+            self.error(&fatal.message);
+        }
     }
 
-    /// Takes the bar away, without a summary.
-    pub(crate) fn clear(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+    /// Lets another program have the terminal.
+    pub(crate) fn hand_over(&self) {
+        if let Face::Bars(bars) = &self.face {
+            bars.clear();
         }
     }
 }
@@ -89,30 +216,15 @@ fn terminal() -> bool {
         && std::env::var_os("TERM").is_some_and(|term| term != "dumb" && !term.is_empty())
 }
 
-/// Writes a line of progress now and then, as long as the command runs.
-fn plain(meter: &Arc<Meter>, start: Instant) {
+/// Tells of progress now and then, as long as the command runs.
+fn every(pause: Duration, meter: &Arc<Meter>, tell: impl Fn(&Meter) + Send + 'static) {
     let meter = Arc::downgrade(meter);
     // Where no thread can be started there is no progress to be seen.
     let _ = std::thread::Builder::new().name("progress".to_owned()).stack_size(64 * 1024).spawn(move || {
         loop {
-            std::thread::sleep(PLAIN);
+            std::thread::sleep(pause);
             let Some(meter) = meter.upgrade() else { return };
-            let _ = writeln!(std::io::stderr(), "{}", summary::progress(&meter, start.elapsed()));
+            tell(&meter);
         }
     });
-}
-
-fn bar(meter: &Arc<Meter>) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    let shown = Arc::clone(meter);
-    let style = ProgressStyle::with_template("{spinner} {progress}")
-        .unwrap_or_else(|_| ProgressStyle::default_spinner());
-    bar.set_style(style.with_key(
-        "progress",
-        move |state: &indicatif::ProgressState, out: &mut dyn std::fmt::Write| {
-            let _ = out.write_str(&summary::progress(&shown, state.elapsed()));
-        },
-    ));
-    bar.enable_steady_tick(TICK);
-    bar
 }

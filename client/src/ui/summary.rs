@@ -25,15 +25,22 @@ pub(super) fn summary(meter: &Meter, elapsed: Duration) -> String {
     )
 }
 
-/// What stands beside the spinner.
+/// What a line of progress says.
 pub(super) fn progress(meter: &Meter, elapsed: Duration) -> String {
+    let of = meter.expected().map(|all| format!(" of {}", BinaryBytes(all))).unwrap_or_default();
     format!(
-        "{} files, {}, {}/s, {}",
+        "{} files, {}{of}, {}/s, {}",
         meter.files(),
         BinaryBytes(meter.moved()),
         BinaryBytes(rate(meter.moved(), elapsed)),
         HumanDuration(elapsed),
     )
+}
+
+/// The same in few columns.
+pub(super) fn narrow(meter: &Meter, elapsed: Duration) -> String {
+    let (moved, rate) = (meter.moved(), rate(meter.moved(), elapsed));
+    format!("{} {}/s", BinaryBytes(moved), BinaryBytes(rate))
 }
 
 fn seconds(elapsed: Duration) -> String {

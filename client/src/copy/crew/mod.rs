@@ -34,8 +34,15 @@ pub(super) trait Errand: Sync {
     /// Sends the requests of an item, without waiting for replies.
     fn send(&self, link: &mut Exchange, item: Self::Item) -> Result<(), Dead>;
 
-    /// Settles what was refused, and what a lost connection left in doubt; returns what is to be sent again.
-    fn settle(&self, link: &mut Exchange, doubtful: Vec<Self::Item>) -> Result<Vec<Self::Item>, Dead>;
+    /// Settles what was refused, and what a lost connection left in doubt; returns what is to be sent again. Where
+    /// this connection is lost meanwhile nothing is settled.
+    fn settle(&self, link: &mut Exchange, doubtful: &[Self::Item]) -> Result<Vec<Self::Item>, Dead>;
+
+    /// Whether what is there already is to be found out before anything is sent.
+    fn resumes(&self) -> bool;
+
+    /// Finds that out; returns what is to be sent.
+    fn resume(&self, link: &mut Exchange, items: &[Self::Item]) -> Result<Vec<Self::Item>, Dead>;
 
     /// The item of a job that was not answered; None where nobody cares any more.
     fn item(&self, job: Job) -> Option<Self::Item>;
@@ -56,6 +63,7 @@ pub(super) fn carry<E: Errand>(
     std::thread::scope(|scope| {
         for worker in 1..parallel {
             let (shares, mut dialer) = (&shares, dialer.extra());
+            dialer.show(worker + 1);
             scope.spawn(move || {
                 // Where it gets no connection the others take its share.
                 if let Some(link) = dial_patiently(&mut dialer, shares) {
@@ -65,6 +73,7 @@ pub(super) fn carry<E: Errand>(
         }
         let shares = &shares;
         let mut first = dialer.again();
+        first.show(1);
         scope.spawn(move || shares.report(work(errand, &shares.of(0), &mut first, link)));
         deal(errand, items, shares, parallel);
     });

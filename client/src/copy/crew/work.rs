@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use super::Errand;
 use crate::copy::dial::Dialer;
+use crate::copy::resume::BATCH;
 use crate::exchange::{Dead, Exchange, Lost};
 use crate::exit::Fatal;
 
@@ -53,6 +54,27 @@ impl<T> Stop<T> {
     }
 }
 
+/// What a worker has taken from its supply and not sent yet. It outlives connections: what is in it is lost with none.
+struct Hand<T> {
+    /// What may be sent.
+    ready: VecDeque<T>,
+    /// What is to be looked at first, because it may be there.
+    fresh: Vec<T>,
+    /// What was sent over a connection that was lost since.
+    doubtful: Vec<T>,
+}
+
+impl<T> Hand<T> {
+    const fn new() -> Self {
+        Self { ready: VecDeque::new(), fresh: Vec::new(), doubtful: Vec::new() }
+    }
+
+    /// Everything, for the others.
+    fn all(self) -> impl Iterator<Item = T> {
+        self.doubtful.into_iter().chain(self.ready).chain(self.fresh)
+    }
+}
+
 /// Carries what the supply has. A connection that another server's refusal spoiled is replaced.
 pub(super) fn work<E: Errand>(
     errand: &E,
@@ -60,57 +82,63 @@ pub(super) fn work<E: Errand>(
     dialer: &mut Dialer<'_>,
     mut link: Exchange,
 ) -> Result<(), Stop<E::Item>> {
-    let mut again = VecDeque::new();
+    let mut hand = Hand::new();
     loop {
-        let done = send_all(errand, supply, &mut again, &mut link);
-        if done.is_ok() && !again.is_empty() {
-            continue;
-        }
+        let done = send_all(errand, supply, &mut hand, &mut link);
         let ending = link.close();
-        let mut left: Vec<_> = ending.left.into_iter().filter_map(|job| errand.item(job)).collect();
         let why = match (done, ending.why) {
             (Ok(()), None) => return Ok(()),
             (_, why) => why.unwrap_or(Lost::Closed),
         };
         // What was on its way may have arrived or not; that is found out before it is sent again.
+        hand.doubtful.extend(ending.left.into_iter().filter_map(|job| errand.item(job)));
         link = match why {
             Lost::Foreign => dialer.dial().map_err(Stop::Fatal)?,
-            why if supply.is_shared() => {
-                left.extend(again);
-                return Err(Stop::Lost { why, left });
-            }
+            why if supply.is_shared() => return Err(Stop::Lost { why, left: hand.all().collect() }),
             why => dialer.redial(why).map_err(Stop::Fatal)?,
         };
-        loop {
-            match errand.settle(&mut link, left.clone()) {
-                Ok(more) => {
-                    again.extend(more);
-                    break;
-                }
-                Err(Dead) => {
-                    let why = link.close().why.unwrap_or(Lost::Closed);
-                    if supply.is_shared() {
-                        left.extend(again);
-                        return Err(Stop::Lost { why, left });
-                    }
-                    link = dialer.redial(why).map_err(Stop::Fatal)?;
-                }
-            }
+    }
+}
+
+/// Settles what is in doubt, sends everything, waits for the last reply, and settles what was refused.
+fn send_all<E: Errand>(
+    errand: &E,
+    supply: &impl Supply<E::Item>,
+    hand: &mut Hand<E::Item>,
+    link: &mut Exchange,
+) -> Result<(), Dead> {
+    loop {
+        settle(errand, hand, link)?;
+        send_some(errand, supply, hand, link)?;
+        link.wait_for_all()?;
+        settle(errand, hand, link)?;
+        if hand.ready.is_empty() {
+            return Ok(());
         }
     }
 }
 
-/// Sends everything, waits for the last reply, and settles what was refused.
-fn send_all<E: Errand>(
+fn settle<E: Errand>(errand: &E, hand: &mut Hand<E::Item>, link: &mut Exchange) -> Result<(), Dead> {
+    let again = errand.settle(link, &hand.doubtful)?;
+    hand.doubtful.clear();
+    hand.ready.extend(again);
+    Ok(())
+}
+
+/// Sends what is in hand, and what the supply has until it ends.
+fn send_some<E: Errand>(
     errand: &E,
     supply: &impl Supply<E::Item>,
-    again: &mut VecDeque<E::Item>,
+    hand: &mut Hand<E::Item>,
     link: &mut Exchange,
 ) -> Result<(), Dead> {
-    let mut doubtful = Vec::new();
     loop {
-        if let Some(item) = again.pop_front() {
+        if let Some(item) = hand.ready.pop_front() {
             errand.send(link, item)?;
+            continue;
+        }
+        if hand.fresh.len() == BATCH {
+            resume(errand, hand, link)?;
             continue;
         }
         let next = match supply.next() {
@@ -123,17 +151,24 @@ fn send_all<E: Errand>(
             next => next,
         };
         match next {
+            Next::Item(item) if errand.resumes() => hand.fresh.push(item),
             Next::Item(item) => errand.send(link, item)?,
-            Next::Doubtful(item) => doubtful.push(item),
+            Next::Doubtful(item) => hand.doubtful.push(item),
+            Next::Later | Next::End if !hand.fresh.is_empty() => resume(errand, hand, link)?,
             Next::Later => {
                 link.flush()?;
                 supply.wait();
             }
-            Next::End => break,
+            Next::End => return Ok(()),
         }
     }
-    link.wait_for_all()?;
-    again.extend(errand.settle(link, doubtful)?);
+}
+
+/// Finds out which of the fresh items are still needed.
+fn resume<E: Errand>(errand: &E, hand: &mut Hand<E::Item>, link: &mut Exchange) -> Result<(), Dead> {
+    let needed = errand.resume(link, &hand.fresh)?;
+    hand.fresh.clear();
+    hand.ready.extend(needed);
     Ok(())
 }
 
