@@ -16,12 +16,15 @@ mod disk;
 mod failures;
 mod handshake;
 mod hostile;
+mod interrupted;
 mod lost;
 mod output;
 mod reconnect;
+mod resuming;
 mod scp;
 mod serve;
 mod targets;
+mod terminal;
 
 use bcmr_tests::{Client, Site};
 

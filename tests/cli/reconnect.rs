@@ -120,3 +120,35 @@ fn rsync_164_diskrsync_16_a_link_that_swallows_everything_ends_within_its_bound_
     client.args(["--stall", "3"]).copy(["--compress", "none", "big", ":slow"]).succeeds();
     assert!(begun.elapsed() > Duration::from_secs(3), "{:?}", begun.elapsed());
 }
+
+/// What is in hand when a link is lost, is not in the queue of what was sent, and must not be forgotten.
+#[test]
+fn of_many_small_files_none_is_forgotten_however_often_the_link_is_lost() {
+    let site = Site::new();
+    let names: Vec<_> = (0..6000).map(|number| format!("d/{number:04}")).collect();
+    fs::create_dir(site.outside().join("d")).unwrap();
+    names.iter().for_each(|name| fs::write(site.outside().join(name), name).unwrap());
+    let serve = format!("{} --root {}", quoted(&binaries::server()), quoted(&site.root()));
+    for (options, to) in
+        [(&[][..], "one"), (&["-P", "3"], "three"), (&["-f", "-y"], "forced"), (&["-C"], "looked")]
+    {
+        // Each of the first links ends somewhere else; so do those that are opened at once.
+        let count = site.base().join(to);
+        let told = quoted(&count);
+        let via = format!(
+            "echo >> {told}; n=$(wc -l < {told}); if [ $n -le 4 ]; then {} | {serve}; else exec {serve}; fi",
+            "dd bs=64K count=$((n * 37000 + 11000)) iflag=count_bytes status=none"
+        );
+        let client = Client::ours().retrying().via(via).within(&site.outside());
+        let ran = client.arg("copy").args(options).args(["-r", "d", &format!(":{to}")]).run();
+        ran.succeeds().says("trying again in 1 s");
+        for name in &names {
+            assert!(site.read(&name.replace("d/", &format!("{to}/"))) == name.as_bytes(), "{name} to {to}");
+        }
+        assert!(starts_of(&count) >= 5, "no link was lost");
+    }
+}
+
+fn starts_of(count: &Path) -> usize {
+    fs::read_to_string(count).unwrap().lines().count()
+}

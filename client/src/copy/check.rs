@@ -11,9 +11,9 @@ use bcmr_wire::Message;
 use bcmr_wire::shown::shown;
 
 use super::dial::Dialer;
-use super::found::{Found, find};
+use super::found::{Findings, Found, find};
 use super::names::{self, Standing};
-use super::{Outcomes, Settings, Way, upload};
+use super::{Failure, Outcomes, Settings, Way, stars, upload};
 use crate::cli::{CheckArgs, ConnectionArgs};
 use crate::exchange::{Dead, Exchange, Reply, Stat};
 use crate::exit::{Exit, Fatal};
@@ -76,11 +76,11 @@ fn up(
     connection: &ConnectionArgs,
     outcomes: &Arc<Outcomes>,
 ) -> Result<Tally, Fatal> {
-    let mut link = Dialer::new(&to.host, to.path.is_absolute(), connection, outcomes).dial()?;
-    let Ok(placed) = upload::place(sources, to.path.as_str(), &mut link, outcomes) else {
-        return Err(link.lost());
-    };
-    let plan = Plan::new(placed?, &outcomes.settings);
+    let mut dialer = Dialer::new(&to.host, to.path.is_absolute(), connection, outcomes);
+    let link = dialer.dial()?;
+    let (standing, mut link) = dialer.ask(link, |link| upload::look(to.path.as_str(), link))?;
+    let placed = upload::place(sources, to.path.as_str(), standing, outcomes)?;
+    let plan = Plan::new(placed, &outcomes.settings);
     let files = plan.filter_map(|item| match item {
         Ok(Item::File(file)) => Some(Pair { local: file.local, remote: file.remote }),
         Ok(Item::Dir { .. }) => None,
@@ -115,10 +115,17 @@ fn down(
     let into = names::decide(to, &to.to_string_lossy(), standing, sources.len())?;
     let mut tally = Tally::default();
     for source in sources {
-        let mut link = Dialer::new(&source.host, source.path.is_absolute(), connection, outcomes).dial()?;
-        let Ok(found) = find(&mut link, &[source.path.as_str().to_owned()], &into, outcomes) else {
-            return Err(link.lost());
-        };
+        let mut dialer = Dialer::new(&source.host, source.path.is_absolute(), connection, outcomes);
+        let link = dialer.dial()?;
+        let (found, mut link) = dialer.ask(link, |link| {
+            let mut missing = Vec::new();
+            let paths = stars::expand(link, &[source], &mut missing)?;
+            let mut findings = find(link, &paths, &into, &outcomes.settings)?;
+            findings.failures.extend(missing);
+            Ok(findings)
+        })?;
+        let Findings { found, failures } = found;
+        failures.into_iter().for_each(|Failure { name, why }| outcomes.fail(name, why));
         let pair = |Found { remote, local, .. }: Found| Pair { local, remote };
         let pairs: Vec<_> = found.into_iter().filter(|found| !found.is_dir).map(pair).collect();
         if compare(&mut link, &pairs, strict, false, &mut tally).is_err() {

@@ -7,7 +7,7 @@ use bcmr_wire::shown::shown;
 
 use super::Outcomes;
 use crate::cli::ConnectionArgs;
-use crate::exchange::{Exchange, Lost, NoWelcome};
+use crate::exchange::{Dead, Exchange, Lost, NoWelcome};
 use crate::exit::{Exit, Fatal};
 use crate::interrupt;
 use crate::target::Host;
@@ -105,6 +105,23 @@ impl<'a> Dialer<'a> {
         }
     }
 
+    /// Asks something that changes nothing, over other connections where this one is lost; returns the last of them.
+    pub(super) fn ask<T>(
+        &mut self,
+        mut link: Exchange,
+        mut question: impl FnMut(&mut Exchange) -> Result<T, Dead>,
+    ) -> Result<(T, Exchange), Fatal> {
+        loop {
+            match question(&mut link) {
+                Ok(answer) => return Ok((answer, link)),
+                Err(Dead) => {
+                    let why = link.close().why.unwrap_or(Lost::Unexpected("another answer"));
+                    link = self.redial(why)?;
+                }
+            }
+        }
+    }
+
     /// A connection in the place of one that was lost, with pauses that grow.
     ///
     /// # Errors
@@ -121,16 +138,18 @@ impl<'a> Dialer<'a> {
         if finished > self.finished {
             (self.losses, self.finished) = (0, finished);
         }
-        let mut last = why.into_fatal();
+        let (mut text, mut last) = (format!("the connection was lost: {why}"), why.into_fatal());
         while self.losses < self.retries {
             let pause = Duration::from_secs(1 << self.losses.min(6)).min(LONGEST_PAUSE);
             self.losses += 1;
-            let text = format!("{}; trying again in {} s", last.message, pause.as_secs());
-            self.outcomes.ui().error(&text);
+            self.outcomes.ui().error(&format!("{text}; trying again in {} s", pause.as_secs()));
             interrupt::sleep(pause)?;
             match self.dial() {
                 Ok(link) => return Ok(link),
-                Err(fatal) if matches!(fatal.exit, Exit::Link | Exit::Busy) => last = fatal,
+                Err(fatal) if matches!(fatal.exit, Exit::Link | Exit::Busy) => {
+                    text.clone_from(&fatal.message);
+                    last = fatal;
+                }
                 Err(fatal) => return Err(fatal),
             }
         }

@@ -8,7 +8,7 @@ use bcmr_wire::Message;
 
 use super::crew::{Errand, carry};
 use super::dial::Dialer;
-use super::found::{Found, find};
+use super::found::{Findings, Found, find};
 use super::names::{self, Standing};
 use super::order::Turn;
 use super::outcomes::{Failure, Outcomes};
@@ -57,10 +57,13 @@ pub(super) fn download(
     for sources in servers.into_values() {
         let Some(first) = sources.first() else { continue };
         let mut dialer = Dialer::new(&first.host, first.path.is_absolute(), connection, outcomes);
-        let mut link = dialer.dial()?;
-        let Ok(paths) = stars::expand(&mut link, &sources, outcomes) else { return Err(link.lost()) };
+        let link = dialer.dial()?;
+        let mut missing = Vec::new();
+        let (paths, link) = dialer.ask(link, |link| stars::expand(link, &sources, &mut missing))?;
         let into = names::decide(to, &to.to_string_lossy(), standing, all.max(paths.len()))?;
-        let Ok(found) = find(&mut link, &paths, &into, outcomes) else { return Err(link.lost()) };
+        let (findings, link) = dialer.ask(link, |link| find(link, &paths, &into, &outcomes.settings))?;
+        let Findings { found, failures } = findings;
+        missing.into_iter().chain(failures).for_each(|Failure { name, why }| outcomes.fail(name, why));
         if outcomes.settings.dry_run {
             let files = found.iter().filter(|found| !found.is_dir);
             files.for_each(|found| outcomes.would(&found.remote, &found.local.display(), found.size));

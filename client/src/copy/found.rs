@@ -1,14 +1,15 @@
 //! What remote sources are: looked at and listed, nothing changed on either side.
 
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 
 use bcmr_wire::Message;
 use bcmr_wire::shown::shown;
 
-use super::Outcomes;
 use super::names::{self, Into};
+use super::{Failure, Settings};
 use crate::exchange::{Dead, Exchange, Listed, Reply};
 use crate::plan::join;
 
@@ -24,18 +25,31 @@ pub(super) struct Found {
     pub(super) is_source: bool,
 }
 
-/// Finds everything; directories come before what they hold. What cannot be found is named.
+/// Everything that was found, and what was not.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    pub(super) found: Vec<Found>,
+    pub(super) failures: Vec<Failure>,
+}
+
+impl Findings {
+    fn fail(&mut self, name: impl Display, why: impl Display) {
+        self.failures.push(Failure::new(name, why));
+    }
+}
+
+/// Finds everything; directories come before what they hold.
 pub(super) fn find(
     link: &mut Exchange,
     sources: &[String],
     into: &Into<&Path>,
-    outcomes: &Outcomes,
-) -> Result<Vec<Found>, Dead> {
+    settings: &Settings,
+) -> Result<Findings, Dead> {
     let mut stats = Vec::new();
     for source in sources {
         stats.push(link.ask(&Message::Stat { path: source })?);
     }
-    let mut all = Vec::new();
+    let mut all = Findings::default();
     for (path, stat) in sources.iter().zip(stats) {
         let local = match into {
             Into::Name(name) => (*name).to_owned(),
@@ -46,44 +60,44 @@ pub(super) fn find(
         match link.wait(&stat)? {
             Reply::Stat(stat) if !stat.is_dir => {
                 let name = names::own_remote_name(path).unwrap_or(path);
-                if outcomes.settings.filter.admits(name) {
+                if settings.filter.admits(name) {
                     let remote = path.clone();
                     let (size, mtime) = (stat.size, stat.mtime);
-                    all.push(Found { remote, local, size, mtime, is_dir: false, is_source: true });
+                    all.found.push(Found { remote, local, size, mtime, is_dir: false, is_source: true });
                 }
             }
-            Reply::Stat(stat) if outcomes.settings.recursive => {
+            Reply::Stat(stat) if settings.recursive => {
                 let remote = path.clone();
                 let dir = Found { remote, local, size: 0, mtime: stat.mtime, is_dir: true, is_source: true };
-                find_tree(link, dir, &mut all, outcomes)?;
+                find_tree(link, dir, &mut all, settings)?;
             }
-            Reply::Stat(_) => outcomes.fail(path, "is a directory (copy it with -r)"),
-            Reply::Error(error) => outcomes.fail(path, error.without(path)),
+            Reply::Stat(_) => all.fail(path, "is a directory (copy it with -r)"),
+            Reply::Error(error) => all.fail(path, error.without(path)),
             _ => return Err(Dead),
         }
     }
     Ok(all)
 }
 
-fn find_tree(link: &mut Exchange, dir: Found, all: &mut Vec<Found>, outcomes: &Outcomes) -> Result<(), Dead> {
+fn find_tree(link: &mut Exchange, dir: Found, all: &mut Findings, settings: &Settings) -> Result<(), Dead> {
     let list = match link.call(&Message::List { path: &dir.remote })? {
         Reply::List(list) => list,
         Reply::Error(error) => {
-            outcomes.fail(&dir.remote, error.without(&dir.remote));
+            all.fail(&dir.remote, error.without(&dir.remote));
             return Ok(());
         }
         _ => return Err(Dead),
     };
     let (path, local) = (dir.remote.clone(), dir.local.clone());
-    let first = all.len();
-    all.push(dir);
+    let first = all.found.len();
+    all.found.push(dir);
     let mut doubts = Vec::new();
     for (at, entry) in list.iter().enumerate() {
         if !names::is_safe(&entry.path) {
-            outcomes.fail(shown(&entry.path), "the server listed a name that is not safe");
+            all.fail(shown(&entry.path), "the server listed a name that is not safe");
             continue;
         }
-        if !outcomes.settings.filter.admits_listed(&entry.path, entry.is_dir) {
+        if !settings.filter.admits_listed(&entry.path, entry.is_dir) {
             continue;
         }
         let Listed { size, mtime, is_dir, .. } = *entry;
@@ -93,12 +107,12 @@ fn find_tree(link: &mut Exchange, dir: Found, all: &mut Vec<Found>, outcomes: &O
             let listed = link.ask(&Message::List { path: &remote })?;
             doubts.push((remote.clone(), listed));
         }
-        all.push(Found { remote, local, size, mtime, is_dir, is_source: false });
+        all.found.push(Found { remote, local, size, mtime, is_dir, is_source: false });
     }
-    if outcomes.settings.filter.is_choosy() {
-        leave_out_empty(all, first);
+    if settings.filter.is_choosy() {
+        leave_out_empty(&mut all.found, first);
     }
-    report_unreadable(link, doubts, outcomes)
+    report_unreadable(link, doubts, all)
 }
 
 /// Leaves out the directories, from `first` on, that hold no file.
@@ -124,11 +138,11 @@ fn came_back_empty(list: &[Listed], at: usize) -> bool {
 fn report_unreadable(
     link: &mut Exchange,
     doubts: Vec<(String, Receiver<Reply>)>,
-    outcomes: &Outcomes,
+    all: &mut Findings,
 ) -> Result<(), Dead> {
     for (path, doubt) in doubts {
         if let Reply::Error(error) = link.wait(&doubt)? {
-            outcomes.fail(&path, error.without(&path));
+            all.fail(&path, error.without(&path));
         }
     }
     Ok(())

@@ -99,8 +99,9 @@ fn decide(open: Open, stands: Stands, outcomes: &Outcomes) -> Option<Item> {
             outcomes.done(turn);
             return None;
         }
+        Item::Dir { .. } if why.is_none() && matches!(stands, Stands::Nothing) => return Some(item),
         Item::Dir { remote, turn } => {
-            outcomes.fail_at(turn, Failure::new(remote, why.as_deref().unwrap_or("not created")));
+            outcomes.fail_at(turn, Failure::new(remote, why.as_deref().unwrap_or("a file stands there")));
             return None;
         }
         Item::File(item) => item,

@@ -4,8 +4,7 @@
 use bcmr_wire::Message;
 use glob::{MatchOptions, Pattern};
 
-use super::Outcomes;
-use super::names;
+use super::{Failure, names};
 use crate::exchange::{Dead, Exchange, Reply};
 use crate::plan::join;
 use crate::target::Remote;
@@ -22,9 +21,10 @@ const OPTIONS: MatchOptions = MatchOptions {
 pub(super) fn expand(
     link: &mut Exchange,
     sources: &[&Remote],
-    outcomes: &Outcomes,
+    failures: &mut Vec<Failure>,
 ) -> Result<Vec<String>, Dead> {
     let mut paths = Vec::new();
+    failures.clear();
     for source in sources {
         let path = source.path.as_str();
         if !path.contains('*') || matches!(link.call(&Message::Stat { path })?, Reply::Stat(_)) {
@@ -37,11 +37,11 @@ pub(super) fn expand(
                 let listed = list.iter().map(|entry| (entry.path.as_str(), entry.is_dir));
                 let picked: Vec<_> = pick(below, listed).into_iter().map(|found| join(dir, found)).collect();
                 if picked.is_empty() {
-                    outcomes.fail(path, "no name on the server fits");
+                    failures.push(Failure::new(path, "no name on the server fits"));
                 }
                 paths.extend(picked);
             }
-            Reply::Error(error) => outcomes.fail(path, error.text),
+            Reply::Error(error) => failures.push(Failure::new(path, error.without(path))),
             _ => return Err(Dead),
         }
     }

@@ -66,11 +66,9 @@ pub(super) fn upload(
     outcomes: &Arc<Outcomes>,
 ) -> Result<(), Fatal> {
     let mut dialer = Dialer::new(&to.host, to.path.is_absolute(), connection, outcomes);
-    let mut link = dialer.dial()?;
-    let sources = match place(sources, to.path.as_str(), &mut link, outcomes) {
-        Ok(sources) => sources?,
-        Err(Dead) => return Err(link.lost()),
-    };
+    let link = dialer.dial()?;
+    let (standing, link) = dialer.ask(link, |link| look(to.path.as_str(), link))?;
+    let sources = place(sources, to.path.as_str(), standing, outcomes)?;
     let errand = Upload { outcomes };
     let mut plan = Plan::new(sources, &outcomes.settings);
     // The beginning of the plan tells enough; a million files need not be known before the first is sent.
@@ -149,19 +147,23 @@ impl Errand for Upload<'_> {
     }
 }
 
-/// Finds out where the copies go.
-pub(super) fn place(
-    sources: &[PathBuf],
-    to: &str,
-    link: &mut Exchange,
-    outcomes: &Outcomes,
-) -> Result<Result<Vec<Source>, Fatal>, Dead> {
-    let standing = match link.call(&Message::Stat { path: to })? {
+/// What stands where the copies go.
+pub(super) fn look(to: &str, link: &mut Exchange) -> Result<Standing, Dead> {
+    Ok(match link.call(&Message::Stat { path: to })? {
         Reply::Stat(stat) if stat.is_dir => Standing::Directory,
         Reply::Stat(_) => Standing::File,
         // Absent, or a profile that answers no Stat: then the slash decides.
         _ => Standing::Absent,
-    };
+    })
+}
+
+/// Decides where the copies go.
+pub(super) fn place(
+    sources: &[PathBuf],
+    to: &str,
+    standing: Standing,
+    outcomes: &Outcomes,
+) -> Result<Vec<Source>, Fatal> {
     let remote = |source: &PathBuf| match names::decide(to, to, standing, sources.len())? {
         Into::Name(name) => Ok(Some(name.to_owned())),
         Into::Directory(dir) => Ok(match names::own_name(source).map(|name| name.to_str()) {
@@ -174,14 +176,14 @@ pub(super) fn place(
             }
         }),
     };
-    Ok(sources
+    sources
         .iter()
         .filter_map(|source| match remote(source) {
             Ok(None) => None,
             Ok(Some(remote)) => Some(Ok(Source { local: source.clone(), remote })),
             Err(fatal) => Some(Err(fatal)),
         })
-        .collect())
+        .collect()
 }
 
 fn send_file(link: &mut Exchange, item: FileItem, outcomes: &Outcomes) -> Result<(), Dead> {
