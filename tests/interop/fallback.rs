@@ -113,3 +113,99 @@ fn dockpanel_102_our_client_asks_for_one_command_and_no_shell() {
     assert_eq!(fs::read_to_string(log).unwrap(), "bcmr-serve-logged\nbcmr-serve-logged\n");
     assert_eq!(fs::read(local.path().join("back/it's a name")).unwrap(), b"content");
 }
+
+/// What a person types, in a directory with one source.
+fn typed(sshd: &Sshd, args: &[&str]) -> (Ran, TempDir) {
+    let local = TempDir::new().unwrap();
+    fs::create_dir(local.path().join("d")).unwrap();
+    for (name, content) in [("f", "content"), ("d/a", "a"), ("d/b c", "b")] {
+        fs::write(local.path().join(name), content).unwrap();
+    }
+    let ran = Client::ours().over(sshd).within(local.path()).arg("copy").args(args).run();
+    (ran, local)
+}
+
+#[test]
+#[ignore = "needs sshd: run by tests/run"]
+fn without_a_server_there_is_one_warning_and_scp_copies() {
+    let sshd = Sshd::start(&[]);
+    let (ran, _) = typed(&sshd, &["f", "remote:there"]);
+    ran.succeeds()
+        .says("no bcmr server was found")
+        .says("copying with scp instead")
+        .keeps_quiet_about("on the wire");
+    assert_eq!(ran.said().matches("scp").count(), 1, "{}", ran.said());
+    assert!(arrived(&sshd) && ran.out.is_empty());
+    let (ran, _) = typed(&sshd, &["-r", "d", "remote:tree"]);
+    ran.succeeds();
+    assert_eq!(fs::read(sshd.home().join("tree/b c")).unwrap(), b"b");
+    let (ran, local) = typed(&sshd, &["-r", "remote:tree", "remote:there", "."]);
+    ran.succeeds();
+    assert_eq!(fs::read(local.path().join("tree/a")).unwrap(), b"a");
+    assert_eq!(fs::read(local.path().join("there")).unwrap(), b"content");
+    let (ran, _) = typed(&sshd, &["no-such", "remote:x"]);
+    ran.ends_with(1).says("no-such");
+}
+
+#[test]
+#[ignore = "needs sshd: run by tests/run"]
+fn scp_replaces_nothing_that_may_not_be_replaced() {
+    let sshd = Sshd::start(&[]);
+    fs::write(sshd.home().join("there"), "old").unwrap();
+    fs::create_dir_all(sshd.home().join("dir with space/d")).unwrap();
+    for args in [
+        &["f", "remote:there"][..],
+        &["-r", "d", "remote:dir with space"],
+        &["-r", "d", "remote:dir with space/"],
+        &["remote:there", "f"],
+    ] {
+        let (ran, local) = typed(&sshd, args);
+        ran.ends_with(74).says("exists (replace it with -f -y)").keeps_quiet_about("copying with scp");
+        assert_eq!(fs::read(local.path().join("f")).unwrap(), b"content");
+    }
+    assert_eq!(fs::read(sshd.home().join("there")).unwrap(), b"old");
+    assert!(fs::read_dir(sshd.home().join("dir with space/d")).unwrap().next().is_none());
+    let (ran, _) = typed(&sshd, &["-f", "-y", "f", "remote:there"]);
+    ran.succeeds().says("copying with scp instead");
+    assert!(arrived(&sshd));
+    let (ran, _) = typed(&sshd, &["f", "remote:dir with space"]);
+    ran.succeeds();
+    assert_eq!(fs::read(sshd.home().join("dir with space/f")).unwrap(), b"content");
+}
+
+#[test]
+#[ignore = "needs sshd: run by tests/run"]
+fn scp_is_no_way_out_for_what_it_cannot_do_or_was_not_to_do() {
+    let sshd = Sshd::start(&[]);
+    for (args, says) in [
+        (&["--verify", "f", "remote:there"][..], "does not know --verify"),
+        (&["-e", "x", "-r", "d", "remote:there"], "does not know --exclude"),
+        (&["-n", "f", "remote:there"], "does not know --dry-run"),
+        (&["--no-fallback", "f", "remote:there"], "install bcmr-serve"),
+    ] {
+        let (ran, _) = typed(&sshd, args);
+        ran.ends_with(74).says(says).keeps_quiet_about("copying with scp");
+    }
+    // A server that is there and refuses is not passed over, nor is one that nobody can log in to.
+    fs::write(sshd.bin().join("bcmr-serve"), "#!/bin/sh\necho 'not today' >&2; exit 77\n").unwrap();
+    fs::set_permissions(sshd.bin().join("bcmr-serve"), fs::Permissions::from_mode(0o755)).unwrap();
+    let (ran, _) = typed(&sshd, &["f", "remote:there"]);
+    ran.ends_with(77).says("not today").keeps_quiet_about("scp");
+    let (ran, _) = typed(&sshd, &["f", "nobody@remote:there"]);
+    ran.ends_with(74).keeps_quiet_about("scp");
+    assert!(!sshd.home().join("there").exists());
+}
+
+#[test]
+#[ignore = "needs sshd: run by tests/run"]
+fn programs_are_told_that_scp_copied() {
+    let sshd = Sshd::start(&[]);
+    let (ran, _) = typed(&sshd, &["--json", "f", "remote:there"]);
+    let lines: Vec<_> = ran.succeeds().printed().lines().map(str::to_owned).collect();
+    assert!(
+        lines.iter().any(|line| line.contains(r#""type":"warning""#) && line.contains("scp")),
+        "{lines:?}"
+    );
+    assert!(lines.last().unwrap().contains(r#""fallback":"scp""#), "{lines:?}");
+    assert!(arrived(&sshd));
+}

@@ -7,6 +7,7 @@
     reason = "a test that cannot go on has failed, and its helpers are part of it"
 )]
 
+mod endurance;
 mod fallback;
 mod oracle;
 mod pair;
