@@ -294,12 +294,14 @@ impl Exchange {
         }
         drop(requests);
         let ending = replies.join().unwrap_or_else(|_| Ending { why: Some(Lost::Closed), left: Vec::new() });
-        if ending.why.is_some() {
-            transport.kill();
-        }
         // Nobody is to end a child that was waited for.
         drop(pulse);
-        let _ = transport.wait();
+        if ending.why.is_some() {
+            transport.kill();
+            let _ = transport.wait();
+        } else {
+            transport.leave();
+        }
         ending
     }
 }

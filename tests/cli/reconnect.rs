@@ -152,3 +152,22 @@ fn of_many_small_files_none_is_forgotten_however_often_the_link_is_lost() {
 fn starts_of(count: &Path) -> usize {
     fs::read_to_string(count).unwrap().lines().count()
 }
+
+#[test]
+fn a_link_that_is_slower_than_min_rate_is_given_up_and_one_that_is_faster_is_not() {
+    let site = Site::new();
+    fs::write(site.outside().join("big"), noise(4 << 20, 7)).unwrap();
+    let serve = format!("{} --root {}", quoted(&binaries::server()), quoted(&site.root()));
+    // 20 KiB a second, after a megabyte.
+    let slow = format!("{{ {}; while {}; sleep 1; do :; done; }} | {serve}", pass(1 << 20), pass(20 << 10));
+    let copy = |rate: &str| {
+        let client = Client::ours().retrying().via(slow.clone()).within(&site.outside());
+        client.args(["--min-rate", rate, "copy", "--compress", "none", "big", ":"]).start()
+    };
+    let (strict, lenient) = (copy("100KiB"), copy("2KiB"));
+    let ran = strict.ends_within(Duration::from_secs(75));
+    ran.ends_with(74).says("fewer than --min-rate").says("copy -C");
+    assert!(ran.took > Duration::from_secs(25), "{:?}", ran.took);
+    assert_eq!(lenient.said(), "", "the other one was given up, too");
+    assert!(site.tree().paths().is_empty());
+}

@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use crate::scene::{MIB, Scene, announce, blocks, hashes, missing, send, upload};
 
 /// For all that a session does in one of these tests together.
-const SECONDS: Duration = Duration::from_secs(12);
+const SECONDS: Duration = Duration::from_secs(20);
 
 /// A lock as a stopped process holds it: until someone ends it.
 fn held(path: &Path, how: FlockOperation) -> File {

@@ -1,8 +1,10 @@
 //! The doctor command: whether a server can be reached, how fast it answers, what it can and what it allows.
 
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bcmr_wire::shown::shown;
 use bcmr_wire::{Caps, Message};
 
 use super::print;
@@ -11,7 +13,7 @@ use crate::copy::dial::Dialer;
 use crate::copy::{Outcomes, Settings};
 use crate::exchange::{Dead, Exchange, Reply};
 use crate::exit::{Exit, Fatal};
-use crate::target::Target;
+use crate::target::{Host, Target};
 use crate::ui::Ui;
 
 /// Questions by which the time of one is measured.
@@ -42,10 +44,18 @@ fn look(args: &DoctorArgs, connection: &ConnectionArgs, outcomes: &Arc<Outcomes>
         Ok(Target::Local(_)) => return Err(Fatal::usage(format!("{}: is no host", args.host))),
         Err(e) => return Err(Fatal::usage(e.to_string())),
     };
+    print(&format!("bcmr           {}", env!("CARGO_PKG_VERSION")));
+    if let Host::Ssh { .. } = to.host {
+        print(&format!("ssh            {}", ssh_version()));
+    }
+    let mut dialer = Dialer::new(&to.host, to.path.is_absolute(), connection, outcomes);
     let started = Instant::now();
-    let mut link = Dialer::new(&to.host, to.path.is_absolute(), connection, outcomes).dial()?;
+    let mut link = dialer.dial()?;
     print(&format!("connection     {:.0} ms from start to Welcome", started.elapsed().as_secs_f64() * 1e3));
+    print(&format!("remote command {}", dialer.command()));
+    print(&format!("version        {}", dialer.version().as_deref().unwrap_or("not told")));
     print(&format!("protocol       2, with {}", capabilities(link.caps)));
+    print(&format!("codec          {}", codec(link.caps)));
     let asked = ask(&mut link);
     match asked {
         Ok(()) => {
@@ -93,6 +103,23 @@ fn ask(link: &mut Exchange) -> Result<(), Dead> {
         print(&format!("not allowed    {}", list(may_not)));
     }
     Ok(())
+}
+
+/// What ssh says of itself, which it does on stderr.
+fn ssh_version() -> String {
+    match Command::new("ssh").arg("-V").output() {
+        Ok(output) => shown(String::from_utf8_lossy(&output.stderr).trim()).to_string(),
+        Err(e) => format!("cannot be started: {e}"),
+    }
+}
+
+/// What blocks are encoded with on the way there.
+fn codec(caps: Caps) -> &'static str {
+    match (caps.has(Caps::ZSTD), caps.has(Caps::LZ4)) {
+        (true, _) => "zstd, where that is faster",
+        (false, true) => "lz4, where that is faster",
+        (false, false) => "none",
+    }
 }
 
 fn capabilities(caps: Caps) -> String {

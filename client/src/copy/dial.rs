@@ -74,6 +74,18 @@ impl<'a> Dialer<'a> {
         self.outcomes.ui().show(&self.lane, number);
     }
 
+    /// What is started on the other side.
+    pub(crate) fn command(&self) -> String {
+        self.route.command(self.server)
+    }
+
+    /// What that says of its version, where the account lets it be asked.
+    pub(crate) fn version(&self) -> Option<String> {
+        let output = self.route.shell(&format!("{} --version", self.route.program(self.server))).ok()?;
+        let text = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
+        text.lines().next().map(|line| shown(line).to_string())
+    }
+
     /// A connection after its handshake.
     pub(crate) fn dial(&mut self) -> Result<Exchange, Fatal> {
         loop {

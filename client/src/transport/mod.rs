@@ -27,6 +27,9 @@ const PIPE_SIZES: [usize; 3] = [1024 * 1024, 512 * 1024, 256 * 1024];
 /// How long a child that has nothing more to do may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long one is waited for that will end by itself: what it may still say is worth so much.
+const MOMENT: Duration = Duration::from_millis(100);
+
 /// A way to start the server's side, more than one of which may be worth a try.
 #[derive(Clone)]
 pub(crate) struct Route<'a> {
@@ -65,6 +68,19 @@ impl<'a> Route<'a> {
         }
     }
 
+    /// The program on the other side.
+    pub(crate) fn program(&self, server: Server) -> &str {
+        ssh::program(self.args, server)
+    }
+
+    /// What is started: on the other side, or here with --via.
+    pub(crate) fn command(&self, server: Server) -> String {
+        match self.host {
+            Host::Ssh { .. } => ssh::remote_command(self.args, server, self.absolute),
+            Host::Via => self.args.via.clone().unwrap_or_default(),
+        }
+    }
+
     /// Has the remote shell run something, over a connection of its own on which nobody is asked for a password.
     pub(crate) fn shell(&self, script: &str) -> io::Result<Output> {
         let Host::Ssh { user, name, port } = self.host else { return Err(io::ErrorKind::Unsupported.into()) };
@@ -100,6 +116,8 @@ pub(crate) struct Transport {
     child: Child,
     /// Whether the child leads a process group of its own.
     group: bool,
+    /// Whether it ends by itself, when nobody waits for it any more.
+    left: bool,
     stderr: Stderr,
 }
 
@@ -114,7 +132,7 @@ impl Transport {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let stderr = Stderr::drain(child.stderr.take(), ui)?;
-        Ok(Self { child, group, stderr })
+        Ok(Self { child, group, left: false, stderr })
     }
 
     /// Takes the streams; once.
@@ -155,30 +173,49 @@ impl Transport {
         }
     }
 
+    /// Takes leave of a child whose server has answered everything and been told that no more comes. What it does
+    /// then is its own business: the server stores blocks, and ssh may be the master of others' connections. A local
+    /// command is waited for, as shells wait for theirs.
+    pub(crate) fn leave(mut self) {
+        let moment = if self.group { PATIENCE } else { MOMENT };
+        self.left = matches!(self.ends_within(moment), Ok(None)) && !self.group;
+    }
+
     /// Waits for the child to end, now that nothing more is expected of it; ends it where it takes too long. A
     /// remote machine on which something goes on holding the connection must not hold the client.
     pub(crate) fn wait(&mut self) -> io::Result<ExitStatus> {
-        let deadline = Instant::now() + PATIENCE;
-        let mut pause = Duration::from_micros(200);
-        let status = loop {
-            match self.child.try_wait()? {
-                Some(status) => break status,
-                None if Instant::now() >= deadline => {
-                    self.kill();
-                    break self.child.wait()?;
-                }
-                None => std::thread::sleep(pause),
-            }
-            pause = (pause * 2).min(Duration::from_millis(20));
-        };
+        if let Some(status) = self.ends_within(PATIENCE)? {
+            return Ok(status);
+        }
+        self.kill();
+        let status = self.child.wait()?;
         self.stderr.finish();
         Ok(status)
+    }
+
+    /// How the child ended; None where it still runs.
+    fn ends_within(&mut self, limit: Duration) -> io::Result<Option<ExitStatus>> {
+        let deadline = Instant::now() + limit;
+        let mut pause = Duration::from_micros(200);
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                self.stderr.finish();
+                return Ok(Some(status));
+            }
+            if Instant::now() >= deadline {
+                return Ok(None);
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(20));
+        }
     }
 }
 
 impl Drop for Transport {
     fn drop(&mut self) {
-        self.kill();
-        let _ = self.wait();
+        if !self.left {
+            self.kill();
+            let _ = self.wait();
+        }
     }
 }

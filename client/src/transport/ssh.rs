@@ -20,14 +20,18 @@ const OPTIONS: [&str; 7] = [
     "PermitLocalCommand=no",
 ];
 
-/// What is to be run on the other side. Without `--root` the server serves the home directory.
-pub(super) fn remote_command(args: &ConnectionArgs, server: Server, absolute: bool) -> String {
-    let program = match (&args.remote_command, server) {
+/// The program on the other side.
+pub(super) fn program(args: &ConnectionArgs, server: Server) -> &str {
+    match (&args.remote_command, server) {
         (Some(given), _) => given,
         (None, Server::First) => "bcmr-serve",
         (None, Server::Public) => "bcmr serve",
-    };
-    format!("{program}{}", if absolute { " --root /" } else { "" })
+    }
+}
+
+/// What is to be run on the other side. Without `--root` the server serves the home directory.
+pub(super) fn remote_command(args: &ConnectionArgs, server: Server, absolute: bool) -> String {
+    format!("{}{}", program(args, server), if absolute { " --root /" } else { "" })
 }
 
 /// Whom to connect to, and what is known about that.

@@ -27,7 +27,7 @@ impl Inspected {
         let mut room = vec![0; MAX_BLOCK];
         let mut damaged = 0;
         for block in self.0.blocks()? {
-            let whole = block.len.and_then(|len| self.0.read(&block.hash, room.get_mut(..len)?));
+            let whole = block.len.and_then(|len| self.0.read(&block.hash, 0, room.get_mut(..len)?));
             if whole.is_none() {
                 // Of a length that no block has, it was not even read.
                 self.0.remove_block(&block.hash);

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use bcmr_publish::Publisher;
 use bcmr_wire::Hash;
+use rustix::fs::fdatasync;
+use rustix::io::retry_on_intr;
 
 use super::{Store, Upload};
 
@@ -17,6 +19,11 @@ const WAITING: usize = 2;
 
 /// Stages that may be open because blocks of them wait: a session has 256 descriptors at most.
 const STAGES: usize = 64;
+
+/// Blocks that are stored together at most where the stage and the store share extents, and how long a pause shows
+/// that no more will come for now.
+const TOGETHER: usize = 64;
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// How long a session that is over waits for its last blocks.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -113,14 +120,41 @@ fn start(store: &Arc<Store>) -> std::io::Result<Running> {
     Builder::new().name("keeper".to_owned()).stack_size(256 * 1024).spawn(move || {
         let _end = end;
         let mut publisher = Publisher::default();
-        for job in queue {
-            keep(&store, &job, &mut publisher);
-            if matches!(job.source, Source::Memory(_)) {
-                let _ = taken.recv();
+        while let Ok(first) = queue.recv() {
+            let jobs = gather(&store, first, &queue);
+            for job in jobs {
+                keep(&store, &job, &mut publisher);
+                if matches!(job.source, Source::Memory(_)) {
+                    let _ = taken.recv();
+                }
             }
         }
     })?;
     Ok(Running { jobs, room, ended })
+}
+
+/// The jobs that are done together. Sharing extents takes a lock that whoever writes the stage waits for, and holds it
+/// until the extents are on disk: so they are gathered, and brought there beforehand, which needs no such lock.
+fn gather(store: &Store, first: Job, queue: &Receiver<Job>) -> Vec<Job> {
+    let mut jobs = vec![first];
+    if !store.shares() {
+        return jobs;
+    }
+    while jobs.len() < TOGETHER {
+        let Ok(job) = queue.recv_timeout(PAUSE) else { break };
+        jobs.push(job);
+    }
+    let mut last: Option<&Arc<Lent>> = None;
+    for job in &jobs {
+        if let Source::Stage { file, .. } = &job.source
+            && !last.is_some_and(|last| Arc::ptr_eq(last, file))
+        {
+            // Where that fails sharing does what is left.
+            let _ = retry_on_intr(|| fdatasync(&file.file));
+            last = Some(file);
+        }
+    }
+    jobs
 }
 
 fn keep(store: &Store, job: &Job, publisher: &mut Publisher) {

@@ -73,12 +73,9 @@ impl Cas {
         Ok(Some(Self { store: Arc::new(store), keeper: Keeper::default(), lender: Lender::default() }))
     }
 
-    /// Reads a stored block into `block`, whose length is the block's; returns whether it is there, and is what its
-    /// name says.
-    pub(crate) fn read(&self, hash: &Hash, block: &mut [u8], upload: &Upload) -> Option<OwnedFd> {
-        let found = self.store.read(hash, block)?;
-        self.store.own(*hash, upload);
-        Some(found)
+    /// Who reads blocks, on whatever thread.
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader { store: &self.store }
     }
 
     /// Has a block stored in the background, as far as there is room. It must be what its hash says.
@@ -102,5 +99,27 @@ impl Cas {
     /// Waits for what is still to be stored.
     pub(crate) fn finish(self) {
         self.keeper.finish();
+    }
+}
+
+/// Reads blocks out of a store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader<'a> {
+    store: &'a Store,
+}
+
+impl Reader<'_> {
+    /// Reads a stored block into `block`, whose length is the block's; returns its file, and what it adds to the whole
+    /// as the block of that index, where it is there and is what its name says.
+    pub(crate) fn read(
+        &self,
+        hash: &Hash,
+        index: u64,
+        block: &mut [u8],
+        upload: &Upload,
+    ) -> Option<(OwnedFd, Hash)> {
+        let found = self.store.read(hash, index, block)?;
+        self.store.own(*hash, upload);
+        Some(found)
     }
 }

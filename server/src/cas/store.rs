@@ -9,6 +9,7 @@ use std::time::Duration;
 use bcmr_policy::file::Free;
 use bcmr_publish::{How, PublishError, Publisher, Stage};
 use bcmr_wire::Hash;
+use bcmr_wire::blocks::dedup::digest;
 use bcmr_wire::limits::MAX_BLOCK;
 use rustix::fs::{
     AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT,
@@ -111,6 +112,11 @@ impl Store {
         self.limits
     }
 
+    /// Whether files of its file system can share extents.
+    pub(super) const fn shares(&self) -> bool {
+        self.shares
+    }
+
     pub(super) fn shares_with(&self, dir: BorrowedFd<'_>) -> bool {
         self.shares && fstat(dir).is_ok_and(|stat| stat.st_dev == self.device)
     }
@@ -122,9 +128,10 @@ impl Store {
         }
     }
 
-    /// Reads a block of the length of `block`, and checks that it is what its name says. One that is damaged, or is
-    /// no block at all, is removed as far as that goes.
-    pub(super) fn read(&self, hash: &Hash, block: &mut [u8]) -> Option<OwnedFd> {
+    /// Reads a block of the length of `block`, and checks that it is what its name says; returns its file, and what it
+    /// adds to the whole as the one of that index. One that is damaged, or is no block at all, is removed as far as
+    /// that goes.
+    pub(super) fn read(&self, hash: &Hash, index: u64, block: &mut [u8]) -> Option<(OwnedFd, Hash)> {
         let name = name(hash);
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match retry_on_intr(|| openat(&self.dir, &*name, flags, Mode::empty())) {
@@ -138,12 +145,17 @@ impl Store {
         };
         let is_whole =
             is_block(&fstat(&file).ok()?, block.len()) && read_full(file.as_fd(), block) == Ok(block.len());
-        if is_whole && *blake3::hash(block).as_bytes() == *hash {
-            touch(file.as_fd());
-            return Some(file);
+        let digest = is_whole.then(|| digest(index, block));
+        match digest {
+            Some(digest) if digest.hash == *hash => {
+                touch(file.as_fd());
+                Some((file, digest.part))
+            }
+            _ => {
+                self.remove(&name);
+                None
+            }
         }
-        self.remove(&name);
-        None
     }
 
     /// Stores a block of `len` bytes that `fill` puts into a stage. Returns false where there is no room for it.

@@ -9,6 +9,7 @@ use bcmr_wire::Hash;
 use bcmr_wire::blocks::dedup::{self, BLOCK, digest};
 use bcmr_wire::limits::MAX_BLOCK;
 
+use super::lookup::{self, AT_ONCE, Looked};
 use crate::cas::{Cas, Lent, Source, Upload};
 use crate::failure::Failure;
 
@@ -26,6 +27,8 @@ pub(crate) struct Announced {
     next: u64,
     /// Bytes that are here.
     here: u64,
+    /// Room for the blocks that are looked up.
+    buffers: Vec<Vec<u8>>,
     /// Room for one block, and how much of it is filled.
     block: Vec<u8>,
     filled: usize,
@@ -60,7 +63,8 @@ impl Announced {
             looked_up: 0,
             next: 0,
             here: 0,
-            block: vec![0; MAX_BLOCK],
+            buffers: vec![Vec::new(); 2],
+            block: Vec::new(),
             filled: 0,
             upload: Arc::default(),
             shares: file.is_some() && cas.shares_with(stage.as_fd()),
@@ -68,29 +72,47 @@ impl Announced {
         })
     }
 
-    /// Looks the next block up, and takes it from the store where it is there: whatever becomes of the store, the
-    /// client need not send it. Returns whether every block was looked up.
+    /// Looks the next blocks up, and takes them from the store where they are there: whatever becomes of the store, the
+    /// client need not send them. Returns whether every block was looked up.
     pub(crate) fn look_up(&mut self, cas: &Cas, stage: &mut Stage) -> Result<bool, Failure> {
-        let index = self.looked_up;
-        let Some(slot) = usize::try_from(index).ok().and_then(|at| self.slots.get_mut(at)) else {
-            return Ok(true);
+        let end = (self.looked_up + AT_ONCE).min(self.slots.len() as u64);
+        let (slots, reader, size, upload) = (&self.slots, cas.reader(), self.size, &self.upload);
+        let look = |index, mut bytes: Vec<u8>| {
+            bytes.resize(dedup::len(size, index), 0);
+            let there = reader.read(&slots[to_index(index)], index, &mut bytes, upload);
+            Looked { index, bytes, there }
         };
-        let block = &mut self.block[..dedup::len(self.size, index)];
-        match cas.read(slot, block, &self.upload) {
-            Some(file) => {
-                *slot = part(index, self.size, block).1;
-                stage.seek(index * BLOCK);
-                if self.shares {
-                    stage.copy_from(file.as_fd(), 0, block.len() as u64)?;
-                } else {
-                    stage.write(block)?;
-                }
-                self.here += block.len() as u64;
+        let (missing, shares, mut here, mut parts) = (&mut self.missing, self.shares, 0, Vec::new());
+        let put = |block: &Looked| {
+            let Looked { index, bytes, there } = block;
+            let Some((file, part)) = there else {
+                missing[to_index(index / 8)] |= 1 << (index % 8);
+                return Ok(());
+            };
+            stage.seek(index * BLOCK);
+            if shares {
+                stage.copy_from(file.as_fd(), 0, bytes.len() as u64)?;
+            } else {
+                stage.write(bytes)?;
             }
-            None => self.missing[to_index(index / 8)] |= 1 << (index % 8),
+            here += bytes.len() as u64;
+            parts.push((to_index(*index), *part));
+            Ok(())
+        };
+        lookup::ahead(self.looked_up..end, &mut self.buffers, look, put)?;
+        self.here += here;
+        for (at, part) in parts {
+            // Of a file that is one block the hash itself is what counts.
+            if size > BLOCK {
+                self.slots[at] = part;
+            }
         }
-        self.looked_up += 1;
-        Ok(false)
+        self.looked_up = end;
+        let all = end == self.slots.len() as u64;
+        if all {
+            self.buffers = Vec::new();
+        }
+        Ok(all)
     }
 
     /// The answer to the announcement.
@@ -106,6 +128,7 @@ impl Announced {
     /// Checks that a frame of `len` bytes is the next block, whole.
     pub(crate) fn expect(&mut self, len: usize) -> Result<(), Failure> {
         self.filled = 0;
+        self.block.resize(MAX_BLOCK, 0);
         while self.next < self.looked_up && !self.is_missing(self.next) {
             self.next += 1;
         }

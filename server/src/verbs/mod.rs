@@ -6,6 +6,7 @@ pub(crate) mod announced;
 pub(crate) mod get;
 pub(crate) mod hash;
 pub(crate) mod list;
+mod lookup;
 pub(crate) mod mkdir;
 pub(crate) mod put;
 pub(crate) mod resume;
