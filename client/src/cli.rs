@@ -144,6 +144,13 @@ pub(crate) struct DoctorArgs {
     pub(crate) host: String,
 }
 
+impl DoctorArgs {
+    /// The host as a target, which has a colon.
+    pub(crate) fn target(&self) -> String {
+        if self.host.contains(':') { self.host.clone() } else { format!("{}:", self.host) }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ProbeArgs {
     /// Files to try the codecs on; nothing is sent

@@ -1,7 +1,8 @@
 //! Defaults from a file: what a person would otherwise type for a host again and again.
 //!
 //! Each setting stands for an option of the command line, and is put in front of what was typed, so that it is read
-//! and checked by the same code, and what was typed comes after it and decides.
+//! and checked by the same code, and what was typed comes after it and decides. What all commands have goes before
+//! the command, since of an option that stands before and after it the latter decides.
 
 use std::ffi::OsString;
 use std::fs;
@@ -48,23 +49,49 @@ pub(crate) fn apply(cli: Cli, args: &[OsString]) -> Result<Cli, Fatal> {
     let Some(host) = host(&cli) else { return Ok(cli) };
     let Some((path, text)) = read(cli.connection.config.as_deref())? else { return Ok(cli) };
     let wrong = |why: String| Fatal::usage(format!("{}: {why}", path.display()));
-    let parsed = DeTable::parse(&text).map_err(|e| wrong(e.to_string().trim_end().to_owned()))?;
+    let parsed = DeTable::parse(&text).map_err(|e| wrong(in_line(&text, &e)))?;
     let options = options(parsed.get_ref(), &host, matches!(cli.command, Command::Copy(_))).map_err(wrong)?;
     if options.is_empty() {
         return Ok(cli);
     }
+    let (own, common): (Vec<_>, Vec<_>) = options.into_iter().partition(is_copys_own);
     let mut all = args.to_vec();
-    // After the name of the command, which has the options of its own and the common ones.
-    let command = 1 + all.iter().skip(1).position(names_command).map_or(0, |at| at + 1);
-    all.splice(command..command, options);
+    let command = command_at(&all) + 1;
+    all.splice(command..command, own);
+    all.splice(1..1, common);
     cli::parse(version::text(), &all).map_err(|e| {
         let text = e.render().to_string();
         wrong(text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned())
     })
 }
 
-fn names_command(arg: &OsString) -> bool {
-    ["copy", "ls", "stat", "du", "hash", "mkdir", "check", "doctor"].iter().any(|name| arg == name)
+/// Where the command stands: after the options before it, and their values.
+fn command_at(args: &[OsString]) -> usize {
+    let known = cli::command(version::text());
+    let takes_value = |arg: &str| {
+        let mut options = known.get_arguments();
+        options.any(|o| o.get_long() == arg.strip_prefix("--") && o.get_action().takes_values())
+    };
+    let mut at = 1;
+    while let Some(arg) = args.get(at).and_then(|arg| arg.to_str()).filter(|arg| arg.starts_with('-')) {
+        at += if takes_value(arg) { 2 } else { 1 };
+    }
+    at.min(args.len().saturating_sub(1))
+}
+
+/// Whether no other command has an option.
+fn is_copys_own(option: &OsString) -> bool {
+    let name = option.to_str().and_then(|option| option.strip_prefix("--")).unwrap_or_default();
+    let name = name.split('=').next().unwrap_or_default();
+    SETTINGS.iter().any(|(known, only_copy)| *known == name && *only_copy)
+}
+
+/// What is wrong with the file's text, in one line.
+fn in_line(text: &str, error: &toml::de::Error) -> String {
+    let line =
+        error.span().and_then(|span| text.get(..span.start)).map(|before| before.matches('\n').count() + 1);
+    let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+    format!("{line}{}", error.message().lines().collect::<Vec<_>>().join(", "))
 }
 
 /// The host that a command is about: the first that is named.
@@ -75,9 +102,7 @@ fn host(cli: &Cli) -> Option<String> {
         Command::Check(args) => &args.paths,
         Command::Ls(args) => &args.remote.paths,
         Command::Stat(args) | Command::Du(args) | Command::Hash(args) | Command::Mkdir(args) => &args.paths,
-        Command::Doctor(args) => {
-            return Some(args.host.rsplit_once('@').map_or(&*args.host, |(_, host)| host).to_owned());
-        }
+        Command::Doctor(args) => &[args.target().into()],
         _ => return None,
     };
     paths.iter().find_map(|path| match Target::parse(path, via) {
@@ -156,6 +181,8 @@ fn typed(place: &str, settings: &DeTable<'_>, copies: bool) -> Result<Vec<OsStri
 fn option(name: &str, value: &DeValue<'_>) -> Option<Vec<OsString>> {
     let given = |value: &str| OsString::from(format!("--{name}={value}"));
     Some(match value {
+        // Then --retries, typed or of a host, decides as it would over any other number.
+        DeValue::Boolean(true) if name == "no-retry" => vec!["--retries=0".into()],
         DeValue::Boolean(true) => vec![format!("--{name}").into()],
         DeValue::Boolean(false) => Vec::new(),
         DeValue::String(text) => vec![given(text)],

@@ -38,8 +38,7 @@ pub(crate) fn doctor(args: &DoctorArgs, connection: &ConnectionArgs) -> Exit {
 }
 
 fn look(args: &DoctorArgs, connection: &ConnectionArgs, outcomes: &Arc<Outcomes>) -> Result<(), Fatal> {
-    let spelled = if args.host.contains(':') { args.host.clone() } else { format!("{}:", args.host) };
-    let to = match Target::parse(&spelled, connection.via.is_some()) {
+    let to = match Target::parse(args.target(), connection.via.is_some()) {
         Ok(Target::Remote(to)) => to,
         Ok(Target::Local(_)) => return Err(Fatal::usage(format!("{}: is no host", args.host))),
         Err(e) => return Err(Fatal::usage(e.to_string())),
