@@ -28,16 +28,17 @@ use exit::Exit;
 
 fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
-    let cli = match cli::parse(version::text(), &args).map(|cli| config::apply(cli, &args)) {
-        Ok(Ok(cli)) => cli,
-        Ok(Err(fatal)) => {
-            ui::Ui::asking().error(&fatal.message);
-            return fatal.exit.into();
-        }
+    let cli = match cli::parse(version::text(), &args) {
+        Ok(cli) => cli,
         Err(usage) => {
             let _ = usage.print();
             return if usage.use_stderr() { Exit::Usage } else { Exit::Done }.into();
         }
+    };
+    let json = matches!(&cli.command, Command::Copy(args) if args.json);
+    let cli = match config::apply(cli, &args) {
+        Ok(cli) => cli,
+        Err(fatal) => return copy::refuse(fatal, json).into(),
     };
     match cli.command {
         Command::Copy(args) => copy::run(&args, &cli.connection),

@@ -5,6 +5,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use bcmr_wire::shown::shown;
 use serde_json::json;
 
+use crate::ui::json_line;
+
 /// Something on a server.
 pub(super) struct Entry<'a> {
     pub(super) path: &'a str,
@@ -22,13 +24,13 @@ impl Entry<'_> {
 
     pub(super) fn json(&self) -> String {
         let kind = if self.is_dir { "directory" } else { "file" };
-        json!({"path": self.path, "kind": kind, "size": self.size, "mtime": self.mtime}).to_string()
+        json_line(&json!({"path": self.path, "kind": kind, "size": self.size, "mtime": self.mtime}))
     }
 }
 
 pub(super) fn sum(path: &str, bytes: u64, files: u64, json: bool) -> String {
     if json {
-        json!({"path": path, "bytes": bytes, "files": files}).to_string()
+        json_line(&json!({"path": path, "bytes": bytes, "files": files}))
     } else {
         format!("{bytes:>14}  {files:>8}  {}", shown(path))
     }
@@ -36,7 +38,7 @@ pub(super) fn sum(path: &str, bytes: u64, files: u64, json: bool) -> String {
 
 pub(super) fn hash(path: &str, hash: &str, json: bool) -> String {
     if json {
-        json!({"path": path, "hash": hash}).to_string()
+        json_line(&json!({"path": path, "hash": hash}))
     } else {
         format!("{}  {}", shown(hash), shown(path))
     }

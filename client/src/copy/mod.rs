@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use bcmr_wire::Caps;
 
-use crate::cli::{Compress, ConnectionArgs, CopyArgs};
+use crate::cli::{Compress, ConnectionArgs, CopyArgs, Progress};
 use crate::exit::{Exit, Fatal};
 use crate::interrupt;
 use crate::plan::Links;
@@ -112,6 +112,13 @@ pub(crate) fn run(args: &CopyArgs, connection: &ConnectionArgs) -> Exit {
         Err(fatal) => Ended::of(Err(fatal), 0),
     };
     ui.end(&ended);
+    ended.exit()
+}
+
+/// Ends a command that cannot begin.
+pub(crate) fn refuse(fatal: Fatal, json: bool) -> Exit {
+    let ended = Ended::of(Err(fatal), 0);
+    Ui::new(false, false, Progress::Off, json).end(&ended);
     ended.exit()
 }
 
@@ -235,7 +242,8 @@ fn may_overwrite(args: &CopyArgs) -> Result<bool, Fatal> {
     if !args.force || args.yes {
         return Ok(args.force);
     }
-    if !std::io::stdin().is_terminal() {
+    // A program that reads JSON reads no question.
+    if args.json || !std::io::stdin().is_terminal() {
         return Err(Fatal::usage("-f asks before it replaces files, and no one is here to answer; add -y"));
     }
     let _ = write!(std::io::stderr(), "Replace files that exist? [y/N] ");

@@ -1,6 +1,7 @@
 //! What programs read: one JSON object per line on stdout. Version 1 of the schema, which README describes; a later
 //! version may add keys and types, and takes none away.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::time::Duration;
 
@@ -11,7 +12,18 @@ use crate::copy::{Copied, Ended, Failure, Way};
 
 /// Prints an event. Nothing can be done where nobody reads; what is copied is copied all the same.
 pub(super) fn print(event: &Value) {
-    let _ = writeln!(std::io::stdout(), "{event}");
+    let _ = writeln!(std::io::stdout(), "{}", line(event));
+}
+
+/// An event without the control characters that JSON allows in strings, and a terminal acts on. They stand nowhere
+/// else in it.
+pub(crate) fn line(event: &Value) -> String {
+    let mut line = String::new();
+    for c in event.to_string().chars() {
+        // Writing to a string does not fail.
+        let _ = if c.is_control() { write!(line, "\\u{:04x}", u32::from(c)) } else { line.write_char(c) };
+    }
+    line
 }
 
 pub(super) fn start(way: &Way) -> Value {

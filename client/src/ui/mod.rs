@@ -6,7 +6,7 @@ mod meter;
 mod summary;
 
 use std::io::{IsTerminal, Write};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bcmr_wire::shown::shown;
@@ -16,6 +16,7 @@ use crate::cli::Progress;
 use crate::copy::{Copied, Ended, Failure, Way};
 use bars::Bars;
 pub(crate) use bars::Lane;
+pub(crate) use json::line as json_line;
 pub(crate) use meter::Meter;
 
 /// How often a plain line of progress is written.
@@ -33,6 +34,14 @@ pub(crate) struct Ui {
     verbose: bool,
     pub(crate) meter: Arc<Meter>,
     start: Instant,
+    over: Over,
+}
+
+/// Whether the summary was told, after which nothing is, and held while something is told.
+type Over = Arc<Mutex<bool>>;
+
+fn hold(over: &Over) -> MutexGuard<'_, bool> {
+    over.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whom it is told.
@@ -58,7 +67,7 @@ pub(crate) enum Status {
 impl Ui {
     pub(crate) fn new(quiet: bool, verbose: bool, progress: Progress, json: bool) -> Self {
         let (meter, start) = (Arc::new(Meter::default()), Instant::now());
-        let moving = !quiet && progress != Progress::Off;
+        let (moving, over) = (!quiet && progress != Progress::Off, Over::default());
         let face = match progress {
             _ if json => Face::Json,
             Progress::Bar if moving => Face::Bars(Bars::new(&meter)),
@@ -66,15 +75,17 @@ impl Ui {
             _ => Face::Lines,
         };
         match face {
-            Face::Json if moving => every(JSON, &meter, move |meter| {
+            Face::Json if moving => every(JSON, &meter, &over, move |meter| {
                 json::print(&json::progress(meter, start.elapsed()));
             }),
-            Face::Lines if moving && progress == Progress::Plain => every(PLAIN, &meter, move |meter| {
-                let _ = writeln!(std::io::stderr(), "{}", summary::progress(meter, start.elapsed()));
-            }),
+            Face::Lines if moving && progress == Progress::Plain => {
+                every(PLAIN, &meter, &over, move |meter| {
+                    let _ = writeln!(std::io::stderr(), "{}", summary::progress(meter, start.elapsed()));
+                })
+            }
             _ => {}
         }
-        Self { face, quiet, verbose, meter, start }
+        Self { face, quiet, verbose, meter, start, over }
     }
 
     /// For commands that copy nothing.
@@ -114,7 +125,7 @@ impl Ui {
     pub(crate) fn file(&self, status: Status, file: &Copied<'_>) {
         let (from, to) = (file.from, file.to);
         match (&self.face, status) {
-            (Face::Json, _) => json::print(&json::file(status, file)),
+            (Face::Json, _) => self.json(|| json::file(status, file)),
             (_, Status::Copied) if self.verbose => self.note(&format!("{from} -> {to}")),
             (_, Status::WouldCopy) => self.note(&format!("would copy {from} -> {to}")),
             _ => {}
@@ -124,7 +135,7 @@ impl Ui {
     /// Says that something failed. Names in it may be anybody's.
     pub(crate) fn failed(&self, failure: &Failure) {
         match self.face {
-            Face::Json => json::print(&json::failed(failure)),
+            Face::Json => self.json(|| json::failed(failure)),
             _ => self.error(&format!("{}: {}", failure.name, failure.why)),
         }
     }
@@ -132,7 +143,7 @@ impl Ui {
     /// Says that something is not copied, as was asked for.
     pub(crate) fn left_out(&self, failure: &Failure) {
         match self.face {
-            Face::Json => json::print(&json::left_out(failure)),
+            Face::Json => self.json(|| json::left_out(failure)),
             _ => self.note(&format!("{}: {}", failure.name, failure.why)),
         }
     }
@@ -168,7 +179,10 @@ impl Ui {
 
     fn json(&self, event: impl FnOnce() -> Value) {
         if let Face::Json = self.face {
-            json::print(&event());
+            let over = hold(&self.over);
+            if !*over {
+                json::print(&event());
+            }
         }
     }
 
@@ -188,6 +202,7 @@ impl Ui {
         if let Face::Bars(bars) = &self.face {
             bars.clear();
         }
+        *hold(&self.over) = true;
         if let Face::Json = self.face {
             json::print(&json::summary(&self.meter, ended, self.start.elapsed()));
             return;
@@ -217,13 +232,17 @@ fn terminal() -> bool {
 }
 
 /// Tells of progress now and then, as long as the command runs.
-fn every(pause: Duration, meter: &Arc<Meter>, tell: impl Fn(&Meter) + Send + 'static) {
-    let meter = Arc::downgrade(meter);
+fn every(pause: Duration, meter: &Arc<Meter>, over: &Over, tell: impl Fn(&Meter) + Send + 'static) {
+    let (meter, over) = (Arc::downgrade(meter), Arc::clone(over));
     // Where no thread can be started there is no progress to be seen.
     let _ = std::thread::Builder::new().name("progress".to_owned()).stack_size(64 * 1024).spawn(move || {
         loop {
             std::thread::sleep(pause);
             let Some(meter) = meter.upgrade() else { return };
+            let over = hold(&over);
+            if *over {
+                return;
+            }
             tell(&meter);
         }
     });
