@@ -204,7 +204,13 @@ impl Way {
     /// Sources, then the destination.
     pub(crate) fn of(paths: &[OsString], via: bool) -> Result<Self, Fatal> {
         let mut targets = Vec::with_capacity(paths.len());
-        for path in paths {
+        for (at, path) in paths.iter().enumerate() {
+            if path == "-" && at + 1 == paths.len() {
+                return Err(Fatal::usage(
+                    "'-' is no destination: a file is checked as a whole before anybody sees it; copy to a file (one of \
+                     that name is './-')",
+                ));
+            }
             if path == "-" {
                 return Err(Fatal::usage(
                     "'-' is no source: protocol 2 wants a file's size before its content; write what comes from a \
