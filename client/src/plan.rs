@@ -167,7 +167,12 @@ impl Plan {
                         {
                             continue;
                         }
-                        return Some(item(source, &entry, self.turn));
+                        let item = item(source, &entry, self.turn);
+                        if is_dir && item.is_err() {
+                            // With all that is in it, which has no name either.
+                            walk.skip_current_dir();
+                        }
+                        return Some(item);
                     }
                     Some(Err(e)) => return Some(Err(walk_error(&e))),
                     None => self.walk = None,
