@@ -153,7 +153,8 @@ pub(super) fn look(to: &str, link: &mut Exchange) -> Result<Standing, Dead> {
         Reply::Stat(stat) if stat.is_dir => Standing::Directory,
         Reply::Stat(_) => Standing::File,
         // Absent, or a profile that answers no Stat: then the slash decides.
-        _ => Standing::Absent,
+        Reply::Error(_) => Standing::Absent,
+        _ => return Err(Dead),
     })
 }
 
