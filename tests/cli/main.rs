@@ -10,19 +10,26 @@
 mod asking;
 mod asking_server;
 mod changing;
+mod config;
 mod content;
 mod destinations;
 mod disk;
+mod exits;
 mod failures;
 mod handshake;
+mod help;
 mod hostile;
 mod interrupted;
+mod json;
+mod links;
 mod lost;
 mod output;
 mod reconnect;
+mod refused;
 mod resuming;
 mod scp;
 mod serve;
+mod stars;
 mod targets;
 mod terminal;
 

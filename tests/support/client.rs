@@ -283,6 +283,13 @@ impl Running {
         String::from_utf8_lossy(&err.unwrap_or_default()).into_owned()
     }
 
+    /// What it has written to its standard output so far, as text.
+    #[must_use]
+    pub fn printed(&self) -> String {
+        let out = self.out.as_ref().map(|out| out.bytes.lock().unwrap().clone());
+        String::from_utf8_lossy(&out.unwrap_or_default()).into_owned()
+    }
+
     /// Waits until it has ended, for as long as a slow machine may need.
     #[track_caller]
     pub fn end(self) -> Ran {
