@@ -210,3 +210,113 @@ fn capabilities_that_were_not_asked_for_are_not_used() {
     let ran = victim(&site, "greets all-capabilities").copy(["--compress", "none", "f", ":"]);
     ran.ends_with(1).says("f: no").says("KiB on the wire");
 }
+
+/// CVE-2019-6111: asked for what a star stands for, the server lists more.
+#[test]
+fn cve_2019_6111_of_what_is_listed_only_what_was_asked_for_is_taken() {
+    for (asked, listed, made) in [
+        (":d/*.c", "a.c evil.sh .bashrc sub/ sub/x.c .c", &["a.c"][..]),
+        (":d/*.c", "evil.sh .bashrc", &[]),
+        (":d/*/*.c", "a.c sub/ sub/x.c sub/.x.c sub/deep/x.c", &["x.c"]),
+        (":d/*", "a.c ../x /x .ssh/authorized_keys a//b ./y", &["a.c"]),
+    ] {
+        let site = Site::new();
+        let before = snapshot(&site.root());
+        let ran = victim(&site, &format!("lists {listed}")).copy([asked, "."]);
+        ran.ends_with(i32::from(made.is_empty()));
+        assert_eq!(snapshot(&site.outside()).paths(), made, "{asked} of {listed}");
+        assert_eq!((before, snapshot(site.base()).paths().len()), (snapshot(&site.root()), 2 + made.len()));
+    }
+}
+
+#[test]
+fn an_answer_to_nothing_is_no_answer_to_what_is_asked_next() {
+    // The second Ok would be that of the next file, which has other content than it tells of.
+    let (ran, made) = got("ok-twice", &[]);
+    assert!([1, 74].contains(&ran.code), "{}: {}", ran.code, ran.said());
+    assert_eq!(made, ["bad"]);
+    ran.says("good: ");
+    let ran = put("ok-twice", 100);
+    assert!([1, 74].contains(&ran.code), "{}: {}", ran.code, ran.said());
+    ran.says("good: ").keeps_quiet_about("2 files");
+    // Before anything was asked.
+    let (ran, made) = got("ok-first", &[]);
+    ran.ends_with(74);
+    assert_eq!(made, [""; 0]);
+    put("ok-first", 100).ends_with(74);
+}
+
+/// What a terminal would be told to do by what the server says.
+const HARM: [&[u8]; 4] = [b"\x1b[31m", b"\x1b]0;", b"\x1b[2J", "\u{9b}".as_bytes()];
+
+#[track_caller]
+fn harmless(shown: &[u8], how: &str) {
+    for harm in HARM {
+        let found = shown.windows(harm.len()).any(|window| window == harm);
+        assert!(!found, "{how}: {}", String::from_utf8_lossy(shown).escape_debug());
+    }
+}
+
+#[test]
+fn no_text_of_a_server_reaches_a_terminal_as_it_is() {
+    let fake = bcmr_tests::client::quoted(&bcmr_tests::binaries::tool("fake-server"));
+    let chatter = r"printf 'chat \033[31m \033]0;x\007 \302\233 \033[2J\n' >&2";
+    let after = |scenario: &str| format!("{chatter}; {fake} {scenario}; {chatter}");
+    let odd = "'c\u{9b}d' ".to_owned() + r"'a\e[31mb' 'q\e]0;x' '../\e[2J'";
+    for (via, copy) in [
+        (after("gets half-then-error"), &["copy", ":bad", ":good", "."][..]),
+        (after(&format!("lists {odd}")), &["copy", "-v", "-r", ":d", "into"]),
+        (after(&format!("lists {odd}")), &["copy", "-n", "-r", ":d", "into"]),
+        (after(&format!("lists {odd}")), &["copy", "-r", "-P", "2", ":d", "into"]),
+        (after("puts control-characters"), &["copy", "bad", ":"]),
+        (after(r"greets error 'no \x1b[31m' 77").replace(r"\x1b", "\x1b"), &["copy", "bad", ":"]),
+        (after("greets noise 3"), &["copy", "bad", ":"]),
+        (format!("{chatter}; exit 1"), &["copy", "bad", ":"]),
+        (after(&format!("lists {odd}")), &["ls", ":d"]),
+        (after(&format!("lists {odd}")), &["ls", "--json", ":d"]),
+        (after(&format!("lists {odd}")), &["check", "-r", ":d", "into"]),
+    ] {
+        for mode in [&[][..], &["--json"], &["--progress", "plain"], &["--progress", "bar"]] {
+            if copy[0] != "copy" && !mode.is_empty() {
+                continue;
+            }
+            let site = Site::new();
+            fs::write(site.outside().join("bad"), "bad").unwrap();
+            let how = format!("{copy:?} {mode:?}");
+            let client = Client::ours().via(&via).within(&site.outside());
+            let ran = client.args(copy.iter().chain(mode)).run();
+            harmless(&ran.err, &how);
+            harmless(&ran.out, &how);
+            // It did go as far as to say something of the server's.
+            let said = [ran.printed(), ran.said()].concat();
+            assert!(said.contains("u{1b}") || said.contains(r"u001b"), "{how}: {said}");
+        }
+        if copy[0] == "copy" {
+            let site = Site::new();
+            fs::write(site.outside().join("bad"), "bad").unwrap();
+            harmless(&on_a_terminal(&site, &via, copy), &format!("{copy:?} on a terminal"));
+        }
+    }
+}
+
+/// What a terminal gets of a copy that shows bars on it.
+fn on_a_terminal(site: &Site, via: &str, args: &[&str]) -> Vec<u8> {
+    let (mut person, program) = crate::asking::terminal();
+    let mut child = std::process::Command::new(bcmr_tests::binaries::client())
+        .args(["--no-retry", "--via", via])
+        .args(args)
+        .current_dir(site.outside())
+        .env("HOME", site.base())
+        .env("TERM", "xterm")
+        .stdin(program.try_clone().unwrap())
+        .stdout(program.try_clone().unwrap())
+        .stderr(program)
+        .spawn()
+        .unwrap();
+    let mut screen = Vec::new();
+    // Ends with EIO when the last of the program's descriptors is closed.
+    let _ = std::io::Read::read_to_end(&mut person, &mut screen);
+    child.wait().unwrap();
+    assert!(screen.contains(&0x1b), "nothing was drawn");
+    screen
+}

@@ -17,6 +17,7 @@ pub(crate) fn lists(names: &[&str]) -> Played<ExitCode> {
     let mut link = Link::greeted()?;
     while let Some(request) = link.request()? {
         match request.kind {
+            Type::Stat if request.path.contains('*') => link.error("no such file")?,
             Type::Stat => link.stat(request.path == "d")?,
             Type::List => {
                 let mut list = ListBuilder::new();
@@ -36,6 +37,9 @@ pub(crate) fn lists(names: &[&str]) -> Played<ExitCode> {
 /// Serves files of four bytes, honestly but for those whose names begin with `bad`.
 pub(crate) fn gets(how: &str) -> Played<ExitCode> {
     let mut link = Link::greeted_with(if how == "no-hash" { Caps::FAST } else { Caps::NONE })?;
+    if how == "ok-first" {
+        link.send(&Message::Ok { hash: None })?;
+    }
     while let Some(request) = link.request()? {
         match request.kind {
             Type::Stat => link.stat(false)?,
@@ -63,6 +67,11 @@ fn bad(link: &mut Link, how: &str) -> Played<Option<ExitCode>> {
         "another-hash" => {
             link.send(&data)?;
             link.send(&Message::Ok { hash: Some(&blake3::hash(b"good").to_hex()) })?;
+        }
+        "ok-first" => honest(link)?,
+        "ok-twice" => {
+            honest(link)?;
+            link.send(&ok)?;
         }
         "no-hash" => {
             link.send(&data)?;

@@ -16,6 +16,9 @@ pub(crate) fn puts(how: &str) -> Played<ExitCode> {
     let mut link = Link::greeted()?;
     let (mut bad, mut refused, mut seen) = (false, false, 0);
     let mut hasher = blake3::Hasher::new();
+    if how == "ok-first" {
+        link.send(&Message::Ok { hash: None })?;
+    }
     while let Some(request) = link.request()? {
         match request.kind {
             Type::Put => {
@@ -37,6 +40,11 @@ pub(crate) fn puts(how: &str) -> Played<ExitCode> {
             Type::Done => match how {
                 "another-hash" if bad => link.send(&Message::Ok { hash: Some(&"0".repeat(64)) })?,
                 "no-hash" if bad => link.send(&Message::Ok { hash: None })?,
+                "ok-twice" if bad => {
+                    for _ in 0..2 {
+                        link.send(&Message::Ok { hash: Some(&hasher.finalize().to_hex()) })?;
+                    }
+                }
                 "control-characters" if bad => link.error("no\x1b[2J\nbcmr: 1 file copied")?,
                 "another-reply" if bad => link.stat(false)?,
                 _ => link.send(&Message::Ok { hash: Some(&hasher.finalize().to_hex()) })?,
