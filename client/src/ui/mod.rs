@@ -81,7 +81,7 @@ impl Ui {
             Face::Lines if moving && progress == Progress::Plain => {
                 every(PLAIN, &meter, &over, move |meter| {
                     let _ = writeln!(std::io::stderr(), "{}", summary::progress(meter, start.elapsed()));
-                })
+                });
             }
             _ => {}
         }
