@@ -57,7 +57,8 @@ fn help_of_the_program_and_of_every_command_is_what_is_kept() {
     let mut kept: Vec<_> =
         fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     let mut expected: Vec<_> = names.iter().map(|(name, _)| format!("{name}.txt")).collect();
-    (kept.sort(), expected.sort());
+    kept.sort();
+    expected.sort();
     assert_eq!(kept, expected, "files of commands that are not there");
 }
 

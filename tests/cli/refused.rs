@@ -39,7 +39,9 @@ fn refused(args: &[&str], says: &[&str]) {
         ran.out.is_empty() && said.starts_with("bcmr: ") && said.lines().count() == 1,
         "{args:?}: {said}"
     );
-    says.iter().for_each(|text| drop(ran.says(text)));
+    for text in says {
+        ran.says(text);
+    }
 }
 
 /// The control: this does get as far as starting something.
