@@ -65,6 +65,7 @@ pub(crate) struct CompletionsArgs {
 
 /// How the server is reached.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Connection")]
 pub(crate) struct ConnectionArgs {
     /// Use this OpenSSH configuration file instead of the user's
     #[arg(long, value_name = "FILE", global = true)]
