@@ -195,9 +195,12 @@ impl Stage {
 
     /// Gives the file its length where it ends in a hole.
     pub(crate) fn settle_length(&mut self) -> Result<(), PublishError> {
-        if std::mem::take(&mut self.ends_in_hole) {
-            let settled = retry_on_intr(|| ftruncate(&self.file, self.position));
-            settled.map_err(PublishError::io("setting the length"))?;
+        let io = PublishError::io("setting the length");
+        // Not where it has it already: XFS brings the file to disk before it lets the length be set.
+        if std::mem::take(&mut self.ends_in_hole)
+            && u64::try_from(fstat(&self.file).map_err(&io)?.st_size) != Ok(self.position)
+        {
+            retry_on_intr(|| ftruncate(&self.file, self.position)).map_err(&io)?;
         }
         Ok(())
     }
