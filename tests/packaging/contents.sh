@@ -10,6 +10,9 @@ unpack() {
     done
 }
 
+# kind ARCH: how file(1) calls its programs.
+kind() { case $1 in x86_64) echo x86-64 ;; aarch64) echo 'ARM aarch64' ;; esac; }
+
 contents() {
     local arch package tree program size path sbom
     for arch in x86_64 aarch64; do
@@ -19,7 +22,7 @@ contents() {
             size=$(wc -c <"$program")
             [ "$size" -le $((4 << 20)) ] || die "$package for $arch has $size bytes"
             say "$package for $arch: $size bytes"
-            file "$program" | has 'static-pie linked, .*stripped$' || die "$(file "$program")"
+            file "$program" | has "$(kind "$arch"), .*static-pie linked, .*stripped\$" || die "$(file "$program")"
             readelf -SW "$program" | has '\.dep-v0' || die "$package for $arch does not say what it is made of"
             strings "$program" >"$work/strings"
             for path in "$top" "$HOME" "$work"; do
@@ -29,6 +32,8 @@ contents() {
             grep -q '"bomFormat": *"CycloneDX"' "$sbom"
             grep -q 'pkg:cargo/blake3@' "$sbom"
             ! grep -qE "$top/|$HOME/|/tmp" "$sbom" || die "$sbom has paths of this machine"
+            [ "$(dpkg-deb -f "$(one "$first/${package}_"*"_$(deb_arch "$arch").deb")" Architecture)" = "$(deb_arch "$arch")" ]
+            [ "$(rpm -qp --qf '%{ARCH}' "$(one "$first/$package-$version"*".$arch.rpm")")" = "$arch" ]
             # The three forms have the same program and the same pages.
             (cd "$work" && mkdir rpm-tree tar-tree && cd rpm-tree &&
                 rpm2cpio "$(one "$first/$package-$version"*".$arch.rpm")" | cpio -idm --quiet)

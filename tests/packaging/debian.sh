@@ -39,6 +39,13 @@ debian() {
         [ ! -e "$debian/etc/bcmr" ] && [ ! -e "$debian/usr/share/doc/bcmr-serve" ] || die "$suite: purge left something"
     done
 
+    no_groups "$debian"
+    groupadd_gone "$debian"
+    dpkg_in -i "$deb"
+    has 'the group bcmr-mirror could not be made' "$debian/dpkg.log" || die "$suite: groups are missing in silence"
+    groupadd_back "$debian"
+    dpkg_in --purge bcmr-serve
+
     dpkg_in -i "$older_deb"
     [ -e "$debian/usr/share/doc/bcmr-serve/examples/older" ]
     account "$debian"
@@ -48,6 +55,7 @@ debian() {
     [[ $(status) == "ii $version"* ]] || die "$suite: upgrade: $(status)"
     [ ! -e "$debian/usr/share/doc/bcmr-serve/examples/older" ] || die "$suite: upgrade left a file of the older version"
     untouched "$debian" upgrade
+    idle "$debian" 'after an upgrade'
     [ "$(tree_hash "$debian/etc/ssh")" = "$before" ] || die "$suite: something changed in /etc/ssh"
     serves "$debian"
     dpkg_in --force-downgrade -i "$older_deb"

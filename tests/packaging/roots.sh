@@ -57,6 +57,18 @@ has_groups() {
     for group in upload dropbox mirror; do has "^bcmr-$group:" "$1/etc/group" || die "$1: no group bcmr-$group $2"; done
 }
 
+# idle ROOT WHEN: nothing runs in it.
+idle() {
+    local process
+    for process in /proc/[0-9]*; do
+        [ "$(readlink "$process/root")" != "$1" ] || die "$1: $(tr '\0' ' ' <"$process/cmdline") runs $2"
+    done
+}
+
+# groupadd_gone ROOT, groupadd_back ROOT: as on a system that has not even that.
+groupadd_gone() { mv "$1/usr/sbin/groupadd" "$1/usr/sbin/groupadd.gone"; }
+groupadd_back() { mv "$1/usr/sbin/groupadd.gone" "$1/usr/sbin/groupadd"; }
+
 # account ROOT: someone who may upload, set up as the examples say.
 account() {
     chroot "$1" useradd --no-create-home --groups bcmr-upload --shell /usr/bin/bcmr-serve deploy
@@ -99,7 +111,8 @@ serves() {
         { cat "$log"; die "no upload through sshd of $root"; }
     cmp "$work/payload" "$root/srv/upload/deploy/payload"
     [ "$(stat -c %u "$root/srv/upload/deploy/payload")" = "$(chroot "$root" id -u deploy)" ]
-    # Control: the same login gets nothing else.
+    # Controls: what looks for processes sees them; the same login gets nothing else.
+    ! (idle "$root" '') 2>/dev/null || die "nothing seems to run in $root"
     ssh -F "$config" remote id >"$root/out" 2>/dev/null || rc=$?
     [ "$rc" = 126 ] && [ ! -s "$root/out" ] || die "a command got $rc"
     rm "$root/srv/upload/deploy/payload" "$root/etc/ssh/sshd_config.d/bcmr.conf"

@@ -51,6 +51,13 @@ rpms() {
         [ ! -e "$el/etc/bcmr" ] && [ ! -e "$el/usr/share/doc/bcmr-serve" ] || die 'rpm -e left something'
     done
 
+    no_groups "$el"
+    groupadd_gone "$el"
+    in_rpm -i "$server_rpm" >"$el/rpm.log" 2>&1
+    has 'the group bcmr-mirror could not be made' "$el/rpm.log" || die 'rpm: groups are missing in silence'
+    groupadd_back "$el"
+    in_rpm -e bcmr-serve
+
     in_rpm -i "$older_rpm" "$client_rpm"
     in_rpm -V bcmr-serve bcmr || die 'rpm -V'
     [ "$(stat -c %a:%u "$el/etc/bcmr")" = 755:0 ]
@@ -63,6 +70,7 @@ rpms() {
     [ "$(installed)" = "$version-1" ] || die "rpm -U: $(installed)"
     [ ! -e "$el/usr/share/doc/bcmr-serve/examples/older" ] || die 'rpm -U left a file of the older version'
     untouched "$el" 'rpm -U'
+    idle "$el" 'after an upgrade'
     in_rpm -V bcmr-serve || die 'rpm -V'
     [ "$(tree_hash "$el/etc/ssh")" = "$before" ] || die 'rpm: something changed in /etc/ssh'
     serves "$el"

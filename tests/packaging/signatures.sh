@@ -31,7 +31,7 @@ signatures() {
     printf 'x' | dd of="$spoilt_rpm" bs=1 seek=$(($(wc -c <"$spoilt_rpm") - 1000)) conv=notrunc status=none
     refused 'a changed rpm' rpm_k "$spoilt_rpm"
     # A key that was taken away is trusted no more.
-    HOME=$work/home rpm -e "$(HOME=$work/home rpm -q gpg-pubkey)"
+    HOME=$work/home rpm --force-debian -e "$(HOME=$work/home rpm -q gpg-pubkey)"
     refused 'what a removed key signed' rpm_k "$signed"/*.rpm
     refused 'to sign twice' "$top/packaging/sign" --minisign "$work/bcmr.key" "$signed"
     # A new public key, signed by the old one, as when keys are rotated.
