@@ -14,6 +14,10 @@ use crate::ladder::{Rungs, Staging};
 use crate::name;
 use crate::publisher::How;
 
+/// Bytes that are written in one call: for more the page cache looks for as much memory in one piece, and where there
+/// is none makes some, which takes it ten times as long as the writing.
+const PIECE: usize = 256 * 1024;
+
 /// Bytes of a run of zeros that is left out of the stage: a page, below which file systems keep no holes.
 const HOLE: usize = 4096;
 
@@ -141,7 +145,8 @@ impl Stage {
     fn write_data(&mut self, mut bytes: &[u8]) -> Result<(), PublishError> {
         let io = PublishError::io("writing");
         while !bytes.is_empty() {
-            let written = retry_on_intr(|| pwrite(&self.file, bytes, self.position)).map_err(&io)?;
+            let piece = &bytes[..bytes.len().min(PIECE)];
+            let written = retry_on_intr(|| pwrite(&self.file, piece, self.position)).map_err(&io)?;
             if written == 0 {
                 return Err(io(Errno::NOSPC));
             }

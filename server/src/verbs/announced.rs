@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use bcmr_publish::Stage;
 use bcmr_wire::Hash;
-use bcmr_wire::blocks::dedup::{self, BLOCK, digest};
-use bcmr_wire::limits::MAX_BLOCK;
+use bcmr_wire::blocks::dedup::{self, BLOCK, Digest, Digester};
 
 use super::lookup::{self, AT_ONCE, Looked};
 use crate::cas::{Cas, Lent, Source, Upload};
@@ -29,9 +28,11 @@ pub(crate) struct Announced {
     here: u64,
     /// Room for the blocks that are looked up.
     buffers: Vec<Vec<u8>>,
-    /// Room for one block, and how much of it is filled.
-    block: Vec<u8>,
+    /// What is known of the block that is coming, and how much of it is here.
+    coming: Option<Digester>,
     filled: usize,
+    /// The block itself, where it cannot be read from the stage.
+    block: Vec<u8>,
     upload: Arc<Upload>,
     /// The stage, where it can be read again.
     file: Option<Arc<Lent>>,
@@ -64,8 +65,9 @@ impl Announced {
             next: 0,
             here: 0,
             buffers: vec![Vec::new(); 2],
-            block: Vec::new(),
+            coming: None,
             filled: 0,
+            block: Vec::new(),
             upload: Arc::default(),
             shares: file.is_some() && cas.shares_with(stage.as_fd()),
             file,
@@ -128,13 +130,14 @@ impl Announced {
     /// Checks that a frame of `len` bytes is the next block, whole.
     pub(crate) fn expect(&mut self, len: usize) -> Result<(), Failure> {
         self.filled = 0;
-        self.block.resize(MAX_BLOCK, 0);
+        self.block.clear();
         while self.next < self.looked_up && !self.is_missing(self.next) {
             self.next += 1;
         }
         if self.next == self.looked_up {
             return Err(Failure::PastSize(self.size));
         }
+        self.coming = Some(Digester::new(self.next));
         let must = dedup::len(self.size, self.next);
         if len == must { Ok(()) } else { Err(Failure::BlockLength { index: self.next, len, must }) }
     }
@@ -143,8 +146,8 @@ impl Announced {
         self.missing[to_index(index / 8)] >> (index % 8) & 1 == 1
     }
 
-    /// Takes more of the next block. When it is whole, and what its hash says, it is written; then it is returned, to
-    /// be stored.
+    /// Takes more of the next block into the stage, which nobody sees before all of it was checked. When the block is
+    /// whole, and what its hash says, it is returned, to be stored.
     pub(crate) fn receive(
         &mut self,
         bytes: &[u8],
@@ -153,21 +156,27 @@ impl Announced {
         let (index, len) = (self.next, dedup::len(self.size, self.next));
         // `expect` has seen to it that a frame is no longer than its block.
         let take = bytes.len().min(len - self.filled);
-        self.block[self.filled..self.filled + take].copy_from_slice(&bytes[..take]);
+        let (bytes, offset) = (&bytes[..take], index * BLOCK);
+        let coming = self.coming.get_or_insert_with(|| Digester::new(index));
+        coming.update(bytes);
+        stage.seek(offset + self.filled as u64);
+        stage.write(bytes)?;
+        if self.file.is_none() {
+            self.block.extend_from_slice(bytes);
+        }
         self.filled += take;
         if self.filled < len {
             return Ok(None);
         }
-        let block = &self.block[..len];
+        let Digest { hash, part } = coming.finish();
         let slot = &mut self.slots[to_index(index)];
-        let (hash, part) = part(index, self.size, block);
         if hash != *slot {
             return Err(Failure::BlockHash(index));
         }
-        *slot = part;
-        let offset = index * BLOCK;
-        stage.seek(offset);
-        stage.write(block)?;
+        // Of a file that is one block the hash itself is what counts.
+        if self.size > BLOCK {
+            *slot = part;
+        }
         self.here += len as u64;
         self.next += 1;
         let source = match &self.file {
@@ -175,7 +184,7 @@ impl Announced {
                 stage.show_hole()?;
                 Source::Stage { file: Arc::clone(file), offset, len }
             }
-            None => Source::Memory(block.to_vec()),
+            None => Source::Memory(std::mem::take(&mut self.block)),
         };
         Ok(Some((hash, source)))
     }
@@ -193,12 +202,6 @@ impl Announced {
         stage.end_at(self.size);
         Ok(dedup::whole(&self.slots))
     }
-}
-
-/// A block's hash, and what it adds to the whole; of a file that is one block, that is the hash itself.
-fn part(index: u64, size: u64, block: &[u8]) -> (Hash, Hash) {
-    let digest = digest(index, block);
-    (digest.hash, if size <= BLOCK { digest.hash } else { digest.part })
 }
 
 /// For indices of blocks, of which there are no more than fit a frame.

@@ -13,6 +13,9 @@ use crate::limits::MAX_BLOCK;
 /// Bytes of every block but the last.
 pub const BLOCK: u64 = MAX_BLOCK as u64;
 
+/// Bytes that a processor has at hand.
+const PIECE: usize = 128 * 1024;
+
 /// What is known of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Digest {
@@ -39,8 +42,41 @@ pub const fn len(size: u64, index: u64) -> usize {
 /// Hashes a block that is not empty.
 #[must_use]
 pub fn digest(index: u64, block: &[u8]) -> Digest {
-    let part = Hasher::new().set_input_offset(index * BLOCK).update(block).finalize_non_root();
-    Digest { hash: *blake3::hash(block).as_bytes(), part }
+    let mut digester = Digester::new(index);
+    digester.update(block);
+    digester.finish()
+}
+
+/// Hashes a block that comes in pieces.
+#[derive(Debug)]
+pub struct Digester {
+    hash: Hasher,
+    part: Hasher,
+}
+
+impl Digester {
+    /// For the block of this index.
+    #[must_use]
+    pub fn new(index: u64) -> Self {
+        let mut part = Hasher::new();
+        part.set_input_offset(index * BLOCK);
+        Self { hash: Hasher::new(), part }
+    }
+
+    /// Takes more of the block.
+    pub fn update(&mut self, bytes: &[u8]) {
+        // Piece by piece, so that what was fetched from memory once is hashed twice.
+        for piece in bytes.chunks(PIECE) {
+            self.hash.update(piece);
+            self.part.update(piece);
+        }
+    }
+
+    /// What is known of the block, which is whole now and not empty.
+    #[must_use]
+    pub fn finish(&self) -> Digest {
+        Digest { hash: *self.hash.finalize().as_bytes(), part: self.part.finalize_non_root() }
+    }
 }
 
 /// The hash of a whole. The parts are the blocks' own, in order; of a whole that is one block, that block's hash
