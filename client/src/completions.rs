@@ -3,9 +3,11 @@
 use clap_complete::{Shell, generate};
 
 use crate::exit::Exit;
-use crate::{cli, version};
+use crate::{cli, output, version};
 
 pub(crate) fn run(shell: Shell) -> Exit {
-    generate(shell, &mut cli::command(version::text()), "bcmr", &mut std::io::stdout());
+    let mut script = Vec::new();
+    generate(shell, &mut cli::command(version::text()), "bcmr", &mut script);
+    output::print(&script);
     Exit::Done
 }

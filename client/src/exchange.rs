@@ -201,6 +201,7 @@ impl Exchange {
         let hashed = !caps.has(Caps::FAST);
         let stream = Replies { reader: replies, blocks: BlockReceiver::new(caps), hashed };
         pulse.welcome();
+        outcomes.ui().greeted();
         let felt = Arc::clone(&pulse);
         let answered = Arc::clone(&pending);
         let landing = Landing::new(Arc::clone(outcomes), lane.clone());

@@ -8,6 +8,7 @@ mod copy;
 mod exchange;
 mod exit;
 mod interrupt;
+mod output;
 mod pending;
 mod plan;
 mod probe;
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(fatal) => return copy::refuse(fatal, json).into(),
     };
-    match cli.command {
+    let exit = match cli.command {
         Command::Copy(args) => copy::run(&args, &cli.connection),
         Command::Ls(args) => ask::ls(&args, &cli.connection),
         Command::Stat(args) => ask::stat(&args, &cli.connection),
@@ -58,8 +59,8 @@ fn main() -> ExitCode {
         Command::Remove(_) => {
             not_there("delete", "ask an operator of the machine, who has the server's tree before him")
         }
-    }
-    .into()
+    };
+    output::end(exit).into()
 }
 
 /// What protocol 2 has no request for.

@@ -168,3 +168,53 @@ fn absolute_paths_are_the_servers_own() {
     ran.ends_with(1).says("escapes server root");
     assert_eq!(before, site.everything());
 }
+
+#[test]
+fn two_sources_of_one_name_are_refused_before_one_takes_the_others_place() {
+    let site = Site::new();
+    for dir in ["x", "y"] {
+        site.file(&format!("{dir}/b"), dir);
+        fs::create_dir(site.outside().join(dir)).unwrap();
+        fs::write(site.outside().join(dir).join("b"), dir).unwrap();
+    }
+    let before = site.everything();
+    for paths in [["x/b", "y/b", ":to/"], [":x/b", ":y/b", "to/"]] {
+        client(&site).copy(["-f", "-y"].iter().chain(&paths)).ends_with(2).says("b: two sources");
+    }
+    assert_eq!(before, site.everything());
+    client(&site).copy(["x/b", ":to/"]).succeeds();
+}
+
+#[test]
+fn a_directory_does_not_take_the_place_of_a_file() {
+    let site = Site::new();
+    site.file("f", "file");
+    site.file("d/a", "a");
+    fs::create_dir(site.outside().join("d")).unwrap();
+    fs::write(site.outside().join("d/a"), "a").unwrap();
+    fs::write(site.outside().join("f"), "file").unwrap();
+    let before = site.everything();
+    for paths in [["d", ":f"], [":d", "f"]] {
+        let ran = client(&site).copy(["-r", "-f", "-y"].iter().chain(&paths));
+        ran.ends_with(2).says("f: is a file");
+        assert_eq!(ran.said().lines().count(), 1, "{}", ran.said());
+    }
+    assert_eq!(before, site.everything());
+}
+
+#[test]
+fn a_dry_run_says_what_the_real_one_would() {
+    let site = Site::new();
+    for (name, here, there) in [("same", "1", Some("1")), ("other", "1", Some("2")), ("new", "1", None)] {
+        fs::create_dir_all(site.outside().join("d")).unwrap();
+        fs::write(site.outside().join("d").join(name), here).unwrap();
+        there.map(|there| site.file(&format!("d/{name}"), there));
+    }
+    let before = site.everything();
+    let ran = client(&site).copy(["-n", "-r", "d", ":"]);
+    ran.ends_with(1).says("d/other: exists").says("would copy d/new -> d/new").keeps_quiet_about("same");
+    let ran = client(&site).copy(["-n", "-r", "-f", "d", ":"]);
+    ran.succeeds().says("would copy d/other").says("would copy d/new").says("would copy d/same");
+    client(&site).copy(["-n", ":d/other", "d/other"]).ends_with(1).says("d/other: exists");
+    assert_eq!(before, site.everything());
+}

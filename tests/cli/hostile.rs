@@ -259,6 +259,7 @@ fn harmless(shown: &[u8], how: &str) {
 
 #[test]
 fn no_text_of_a_server_reaches_a_terminal_as_it_is() {
+    let mut drawn = false;
     let fake = bcmr_tests::client::quoted(&bcmr_tests::binaries::tool("fake-server"));
     let chatter = r"printf 'chat \033[31m \033]0;x\007 \302\233 \033[2J\n' >&2";
     let after = |scenario: &str| format!("{chatter}; {fake} {scenario}; {chatter}");
@@ -294,9 +295,13 @@ fn no_text_of_a_server_reaches_a_terminal_as_it_is() {
         if copy[0] == "copy" {
             let site = Site::new();
             fs::write(site.outside().join("bad"), "bad").unwrap();
-            harmless(&on_a_terminal(&site, &via, copy), &format!("{copy:?} on a terminal"));
+            let screen = on_a_terminal(&site, &via, copy);
+            harmless(&screen, &format!("{copy:?} on a terminal"));
+            drawn |= screen.contains(&0x1b);
         }
     }
+    // Where the server greets; before that there are no bars.
+    assert!(drawn, "nothing was drawn");
 }
 
 /// What a terminal gets of a copy that shows bars on it.
@@ -317,6 +322,5 @@ fn on_a_terminal(site: &Site, via: &str, args: &[&str]) -> Vec<u8> {
     // Ends with EIO when the last of the program's descriptors is closed.
     let _ = std::io::Read::read_to_end(&mut person, &mut screen);
     child.wait().unwrap();
-    assert!(screen.contains(&0x1b), "nothing was drawn");
     screen
 }

@@ -104,3 +104,22 @@ fn a_command_that_waits_before_it_tries_again_can_be_interrupted_too() {
     kill_process(running.pid(), Signal::INT).unwrap();
     running.ends_within(Duration::from_secs(3)).ends_with(130).says("interrupted");
 }
+
+/// scp's rule puts a directory into a destination that is there: by then the one that the first run made.
+#[test]
+fn what_is_printed_for_a_tree_goes_on_in_the_same_place() {
+    let site = Site::new();
+    fs::create_dir(site.outside().join("tree")).unwrap();
+    fs::write(site.outside().join("tree/a"), "a").unwrap();
+    fs::write(site.outside().join("tree/b"), noise(32 << 20, 1)).unwrap();
+    let go = quoted(&site.base().join("go"));
+    let fake = quoted(&binaries::tool("fake-server"));
+    let slow = format!("exec {fake} slow {go} {}", serve(&site.root()).replace("exec ", ""));
+    let client = Client::ours().via(slow).within(&site.outside());
+    let running = client.args(["copy", "--compress", "none", "-r", "tree", ":k"]).start();
+    until(|| site.path("k/a").exists());
+    kill_process(running.pid(), Signal::INT).unwrap();
+    running.ends_within(SOON).ends_with(130).says("copy -C --compress none -r tree/. :k");
+    crate::client(&site).copy(["-C", "--compress", "none", "-r", "tree/.", ":k"]).succeeds();
+    assert_eq!(site.tree().paths(), ["k", "k/a", "k/b"]);
+}

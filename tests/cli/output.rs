@@ -110,3 +110,31 @@ fn help_and_version_go_to_stdout_and_are_no_error() {
         assert!(ran.err.is_empty() && !ran.out.is_empty());
     }
 }
+
+#[test]
+fn output_that_cannot_be_written_is_an_error_whatever_the_command() {
+    let site = site();
+    site.file("f", "f");
+    let serve = bcmr_tests::client::serve(&site.root());
+    for args in [
+        &["ls", ":"][..],
+        &["stat", ":f"],
+        &["du", ":f"],
+        &["hash", ":f"],
+        &["doctor", ":"],
+        &["completions", "bash"],
+        &["copy", "--json", "0", ":"],
+    ] {
+        for (to, code) in [("/dev/full", 1), ("/dev/null", 0)] {
+            let _ = fs::remove_file(site.path("0"));
+            let out = fs::File::options().write(true).open(to).unwrap();
+            let mut command = std::process::Command::new(bcmr_tests::binaries::client());
+            command.args(["--via", &serve]).args(args).current_dir(site.outside()).stdout(out);
+            let output =
+                command.env("BCMR_CAS_DIR", "/dev/null").env("XDG_CONFIG_HOME", "/").output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(code), "{args:?} to {to}: {said}");
+            assert_eq!(said.contains("cannot write output"), code == 1, "{args:?} to {to}: {said}");
+        }
+    }
+}

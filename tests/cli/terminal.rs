@@ -136,6 +136,9 @@ fn bars_fit_into_40_80_and_200_columns() {
         assert_eq!(code, Some(0));
         assert!(summary.starts_with("2 files, 16.00 MiB in "), "{summary}");
         assert!(bars.len() > 3, "{bars:?}");
+        let half =
+            bars.iter().filter(|bar| matches!(bar.trim().as_bytes(), [b'1'..=b'9', b'0'..=b'9', b'%', ..]));
+        assert!(half.count() > 3, "{bars:?}");
         let full = bars.iter().filter(|bar| bar.contains('%') && bar.contains("MiB/s")).count();
         assert!(full > 3, "{bars:?}");
         // What there is room for.
@@ -214,4 +217,18 @@ fn ctrl_c_stops_it_and_takes_the_bars_away() {
     for name in ["there/alpha", "there/beta"] {
         assert!(!site.path(name).exists() || site.read(name) == noise(8 << 20, 1));
     }
+}
+
+#[test]
+fn nothing_is_drawn_over_a_question_and_ctrl_c_answers_it() {
+    let site = Site::new();
+    let mut seated = Seated::copy(&site, 80, &["-f"]);
+    let _ = seated.until(|screen| screen.contains("[y/N] "));
+    std::thread::sleep(Duration::from_millis(500));
+    seated.person.write_all(b"\x03").unwrap();
+    let (screen, code) = seated.end();
+    let text = String::from_utf8_lossy(&screen).into_owned();
+    assert!(!text.contains("files") && !text.contains('\x1b'), "{text:?}");
+    assert_ne!(code, Some(0));
+    assert!(site.tree().paths().is_empty());
 }

@@ -7,12 +7,12 @@ use std::time::Instant;
 use bcmr_wire::shown::shown;
 use bcmr_wire::{Caps, Message};
 
-use super::print;
 use crate::cli::{ConnectionArgs, DoctorArgs};
 use crate::copy::dial::Dialer;
 use crate::copy::{Outcomes, Settings};
 use crate::exchange::{Dead, Exchange, Reply};
 use crate::exit::{Exit, Fatal};
+use crate::output::line as print;
 use crate::target::{Host, Target};
 use crate::ui::Ui;
 

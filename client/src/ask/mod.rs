@@ -4,8 +4,6 @@ mod doctor;
 mod entry;
 
 use std::ffi::OsString;
-use std::fmt::Display;
-use std::io::Write;
 use std::sync::Arc;
 
 use bcmr_wire::Message;
@@ -17,6 +15,7 @@ use crate::copy::dial::Dialer;
 use crate::copy::{Outcomes, Settings};
 use crate::exchange::{Dead, Exchange, Reply};
 use crate::exit::{Exit, Fatal};
+use crate::output::line as print;
 use crate::target::{Remote, Target};
 use crate::ui::Ui;
 
@@ -82,11 +81,6 @@ fn remote(path: &OsString, connection: &ConnectionArgs) -> Result<Remote, Fatal>
         }
         Err(e) => Err(Fatal::usage(e.to_string())),
     }
-}
-
-/// Prints a line. Nothing can be done where nobody reads.
-fn print(line: &dyn Display) {
-    let _ = writeln!(std::io::stdout(), "{line}");
 }
 
 fn listed(link: &mut Exchange, path: &str, json: bool, all: bool) -> Result<Result<(), String>, Dead> {

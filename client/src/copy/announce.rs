@@ -84,23 +84,31 @@ pub(super) enum Sent {
     Source(io::Error),
 }
 
-/// Whether the blocks of a file of this size are announced to a server with these capabilities.
-pub(super) const fn pays(caps: Caps, size: u64) -> bool {
-    caps.has(Caps::DEDUP) && size >= SMALLEST && FIXED + dedup::count(size) * 32 <= MAX_BODY as u64
+/// Whether the blocks of a file of this size are announced to a server that can take that.
+pub(super) const fn is_worth(size: u64) -> bool {
+    size >= SMALLEST && FIXED + dedup::count(size) * 32 <= MAX_BODY as u64
 }
 
-/// Announces the blocks of a file whose Put has gone out, and sends those that are missing.
+/// Whether they are announced to a server with these capabilities.
+pub(super) const fn pays(caps: Caps, size: u64) -> bool {
+    caps.has(Caps::DEDUP) && is_worth(size)
+}
+
+/// Announces the blocks of a file whose Put has gone out, and sends those that are missing. `known` has their hashes,
+/// where those are known already.
 pub(super) fn send(
     link: &mut Exchange,
     file: &Opened,
     size: u64,
+    known: Option<Vec<Digest>>,
     answer: &Answer,
     refused: impl Fn() -> bool + Sync,
     outcomes: &Outcomes,
 ) -> Result<Sent, Dead> {
     // The server may refuse the name: that is worth knowing before everything is hashed.
     link.flush()?;
-    let digests = match digests(file, size, &refused, &link.pulse) {
+    let all = || digests(file, size, &refused, &link.pulse, threads());
+    let digests = match known.map_or_else(all, Ok) {
         Ok(digests) => digests,
         Err(sent) => return Ok(sent),
     };
@@ -135,12 +143,18 @@ pub(super) fn send(
     Ok(Sent::Whole(dedup::whole(&parts)))
 }
 
-/// Hashes every block, on a few threads: nobody else has anything to do meanwhile.
-fn digests(
+/// How many threads hash a file while nobody else has anything to do.
+fn threads() -> usize {
+    thread::available_parallelism().map_or(1, |n| n.get().min(THREADS))
+}
+
+/// Hashes every block.
+pub(super) fn digests(
     file: &Opened,
     size: u64,
     refused: &(impl Fn() -> bool + Sync),
     pulse: &Pulse,
+    threads: usize,
 ) -> Result<Vec<Digest>, Sent> {
     let (started, next, failed) = (Instant::now(), AtomicU64::new(0), AtomicBool::new(false));
     let count = dedup::count(size);
@@ -171,7 +185,6 @@ fn digests(
         }
         Ok(digests)
     };
-    let threads = thread::available_parallelism().map_or(1, |n| n.get().min(THREADS));
     let mut all = thread::scope(|scope| {
         // Where no thread can be started this one does it all.
         let others: Vec<_> =

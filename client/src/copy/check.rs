@@ -1,7 +1,7 @@
 //! The check command: whether copies are what their sources are.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use super::{Failure, Outcomes, Settings, Way, stars, upload};
 use crate::cli::{CheckArgs, ConnectionArgs};
 use crate::exchange::{Dead, Exchange, Reply, Stat};
 use crate::exit::{Exit, Fatal};
+use crate::output;
 use crate::plan::{Item, Plan};
 use crate::target::Remote;
 use crate::ui::Ui;
@@ -56,8 +57,7 @@ impl Tally {
             None => self.same += 1,
             Some(why) => {
                 self.different += 1;
-                // Nobody may be reading; the exit code tells, too.
-                let _ = writeln!(io::stdout(), "{}", shown(&format!("{name}: {why}")));
+                output::line(&shown(&format!("{name}: {why}")));
             }
         }
     }

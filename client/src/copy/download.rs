@@ -9,14 +9,15 @@ use bcmr_wire::Message;
 use super::crew::{Errand, carry};
 use super::dial::Dialer;
 use super::found::{Findings, Found, find};
-use super::names::{self, Standing};
+use super::names::{self, Into, Standing};
 use super::order::Turn;
 use super::outcomes::{Failure, Outcomes};
 use super::stars;
-use super::{prove, resume};
+use super::{prove, rehearse, resume};
 use crate::cli::ConnectionArgs;
 use crate::exchange::{Dead, Exchange, Job};
 use crate::exit::Fatal;
+use crate::rerun;
 use crate::target::Remote;
 
 /// A file to ask for, and where it goes.
@@ -63,10 +64,18 @@ pub(super) fn download(
         let into = names::decide(to, &to.to_string_lossy(), standing, all.max(paths.len()))?;
         let (findings, link) = dialer.ask(link, |link| find(link, &paths, &into, &outcomes.settings))?;
         let Findings { found, failures } = findings;
+        if outcomes.settings.overwrite {
+            names::check_distinct(paths.iter().filter_map(|path| names::own_remote_name(path)))?;
+        }
+        if let (Into::Name(_), Some(Found { is_dir: true, remote, .. })) = (&into, found.first()) {
+            match standing {
+                Standing::File => return Err(names::not_over_a_file(&to.to_string_lossy())),
+                _ => rerun::is_renamed(&spelled(&sources, remote)),
+            }
+        }
         missing.into_iter().chain(failures).for_each(|Failure { name, why }| outcomes.fail(name, why));
         if outcomes.settings.dry_run {
-            let files = found.iter().filter(|found| !found.is_dir);
-            files.for_each(|found| outcomes.would(&found.remote, &found.local.display(), found.size));
+            rehearse::downloads(&found, outcomes);
             link.close();
             continue;
         }
@@ -82,6 +91,12 @@ pub(super) fn download(
         carried?;
     }
     Ok(())
+}
+
+/// A source as it was typed.
+fn spelled(sources: &[&Remote], path: &str) -> String {
+    let typed = sources.iter().find(|source| source.path.as_str() == path);
+    typed.map(ToString::to_string).unwrap_or_default()
 }
 
 /// Asking for files.

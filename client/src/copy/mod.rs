@@ -1,5 +1,6 @@
 //! The copy command: which way, to where, and what is made of what comes out.
 
+mod ahead;
 mod announce;
 pub(crate) mod check;
 mod crew;
@@ -14,6 +15,7 @@ pub(crate) mod order;
 mod outcomes;
 mod pace;
 mod prove;
+mod rehearse;
 mod resume;
 mod scp;
 mod settle;
@@ -32,7 +34,7 @@ use crate::exit::{Exit, Fatal};
 use crate::interrupt;
 use crate::plan::Links;
 use crate::pulse::Patience;
-use crate::target::{Remote, Target};
+use crate::target::{Host, Remote, Target};
 use crate::ui::Ui;
 
 pub(crate) use filter::Filter;
@@ -103,9 +105,10 @@ impl Settings {
 /// Copies, says what went wrong, and returns the exit code.
 pub(crate) fn run(args: &CopyArgs, connection: &ConnectionArgs) -> Exit {
     let ui = Arc::new(Ui::new(args.quiet, args.verbose, args.progress, args.json));
-    interrupt::watch();
     let ended = match prepare(args, connection) {
         Ok((way, settings)) => {
+            // Not before: whoever is asked something can say no.
+            interrupt::watch();
             ui.begin(&way);
             copy(&way, settings, args, connection, &ui)
         }
@@ -219,6 +222,11 @@ impl Way {
             }
             targets.push(Target::parse(path, via).map_err(|e| Fatal::usage(e.to_string()))?);
         }
+        let over_ssh =
+            |target: &Target| matches!(target, Target::Remote(Remote { host: Host::Ssh { .. }, .. }));
+        if via && targets.iter().any(over_ssh) {
+            return Err(Fatal::usage("with --via the server's paths are written ':path', without a host"));
+        }
         let to = targets.pop().ok_or_else(|| Fatal::usage("no destination"))?;
         let (mut local, mut remote) = (Vec::new(), Vec::new());
         for source in targets {
@@ -245,7 +253,7 @@ impl Way {
 
 /// Whether files that exist may be replaced; asks where -f was given without -y.
 fn may_overwrite(args: &CopyArgs) -> Result<bool, Fatal> {
-    if !args.force || args.yes {
+    if !args.force || args.yes || args.dry_run {
         return Ok(args.force);
     }
     // A program that reads JSON reads no question.

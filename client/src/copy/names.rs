@@ -1,6 +1,7 @@
 //! Destinations, with scp's meaning: into an existing directory, into one to be made where a slash ends the
 //! name, else the name itself.
 
+use std::collections::HashSet;
 use std::path::{Component, Path};
 
 use crate::exit::Fatal;
@@ -43,6 +44,24 @@ pub(super) fn decide<P>(
         ))),
         Standing::File | Standing::Absent => Ok(Into::Name(path)),
     }
+}
+
+/// Checks that no two copies would get the same name in a directory, of which the last would be left.
+pub(super) fn check_distinct<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), Fatal> {
+    let mut seen = HashSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(Fatal::usage(format!(
+                "{name}: two sources would get this name; copy them into different directories"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Of a directory whose copy would have to take the place of a file.
+pub(super) fn not_over_a_file(spelled: &str) -> Fatal {
+    Fatal::usage(format!("{spelled}: is a file, and the source is a directory"))
 }
 
 /// The name that a local source's copy gets in a directory; None where its contents go there (`.`, `..`, `/`).

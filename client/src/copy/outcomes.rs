@@ -20,7 +20,9 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(name: impl Display, why: impl Display) -> Self {
-        Self { name: name.to_string(), why: why.to_string() }
+        let name = name.to_string();
+        // The directory where the server, or this program, was started.
+        Self { name: if name.is_empty() { ".".to_owned() } else { name }, why: why.to_string() }
     }
 }
 
@@ -109,8 +111,9 @@ impl Outcomes {
     }
 
     /// Names a file that would be copied.
-    pub(crate) fn would(&self, from: &dyn Display, to: &dyn Display, size: u64) {
+    pub(crate) fn would(&self, turn: Turn, from: &dyn Display, to: &dyn Display, size: u64) {
         self.ui.file(Status::WouldCopy, &Copied { from, to, size, hash: None });
+        self.done(turn);
     }
 
     /// Counts a file that was copied.

@@ -15,6 +15,9 @@ use crate::target::{Host, Remote};
 use crate::transport::Route;
 use crate::ui::Ui;
 
+/// What the remote shell says of a destination that is to be a directory and is none.
+const NO_DIRECTORY: &str = "no directory";
+
 /// What the remote shell says when it has looked at everything.
 const LOOKED: &str = "looked";
 
@@ -122,6 +125,10 @@ fn standing(way: &Way, connection: &ConnectionArgs) -> Result<Option<String>, St
             there(&own, to, connection)
         }
         Way::Down { sources, to } => {
+            // scp makes no directory.
+            if to.as_os_str().as_encoded_bytes().ends_with(b"/") {
+                std::fs::create_dir_all(to).map_err(|e| format!("{}: {e}", to.display()))?;
+            }
             for source in sources {
                 let own = names::own_remote_name(source.path.as_str()).filter(|name| !name.contains('*'));
                 let own = own.ok_or("a source has no name of its own")?;
@@ -149,7 +156,7 @@ fn there(own: &[&OsStr], to: &Remote, connection: &ConnectionArgs) -> Result<Opt
         own.iter().map(|name| quote(name.to_str().ok_or("a name is not UTF-8")?)).collect();
     let script = format!(
         "d={}; if test -d \"$d\"; then for n in {}; do if test -e \"$d/$n\"; then echo \"$d/$n\"; fi; done; \
-         elif test -e \"$d\"; then echo \"$d\"; fi; echo {LOOKED}",
+         elif test -e \"$d\"; then echo \"$d\"; else case \"$d\" in */) echo {NO_DIRECTORY};; esac; fi; echo {LOOKED}",
         quote(&path)?,
         names?.join(" ")
     );
@@ -157,6 +164,7 @@ fn there(own: &[&OsStr], to: &Remote, connection: &ConnectionArgs) -> Result<Opt
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let lines: Vec<_> = text.lines().collect();
     match lines.as_slice() {
+        [NO_DIRECTORY, LOOKED] => Err(format!("{} is no directory, and scp makes none", to.path.as_str())),
         [LOOKED] => Ok(None),
         [name, .., LOOKED] => Ok(Some((*name).to_owned())),
         _ => Err("its shell cannot be asked".to_owned()),

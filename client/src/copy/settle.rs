@@ -126,7 +126,7 @@ fn decide(open: Open, stands: Stands, outcomes: &Outcomes) -> Option<Item> {
 }
 
 /// The hash of what is there, where it is what is here.
-fn same_content(link: &mut Exchange, item: &FileItem, size: u64) -> Result<Option<String>, Dead> {
+pub(super) fn same_content(link: &mut Exchange, item: &FileItem, size: u64) -> Result<Option<String>, Dead> {
     if !std::fs::metadata(&item.local).is_ok_and(|here| here.len() == size) {
         return Ok(None);
     }

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use bcmr_wire::Message;
 use bcmr_wire::blocks::{SendError, dedup};
 use bcmr_wire::frame::FrameError;
+use bcmr_wire::{Caps, Message};
 
+use super::ahead::Ahead;
 use super::announce::{self, Answer, Sent};
 use super::crew::{Errand, carry};
 use super::dial::Dialer;
@@ -16,12 +17,13 @@ use super::opened::Opened;
 use super::order::Turn;
 use super::outcomes::{Copied, Failure, Outcomes};
 use super::prove::{self, Doubt};
-use super::resume;
 use super::settle::settle;
+use super::{rehearse, resume};
 use crate::cli::ConnectionArgs;
 use crate::exchange::{Dead, Exchange, Job, Lost, Replies, Reply};
 use crate::exit::Fatal;
 use crate::plan::{FileItem, Item, NotSent, Plan, Source, join};
+use crate::rerun;
 use crate::target::Remote;
 
 /// Items by which it is decided over how many connections to copy, where nobody says.
@@ -66,10 +68,11 @@ pub(super) fn upload(
     outcomes: &Arc<Outcomes>,
 ) -> Result<(), Fatal> {
     let mut dialer = Dialer::new(&to.host, to.path.is_absolute(), connection, outcomes);
+    let ahead = Ahead::before(sources, &outcomes.settings);
     let link = dialer.dial()?;
+    let errand = Upload { outcomes, ahead: ahead.filter(|_| link.caps.has(Caps::DEDUP)) };
     let (standing, link) = dialer.ask(link, |link| look(to.path.as_str(), link))?;
     let sources = place(sources, to.path.as_str(), standing, outcomes)?;
-    let errand = Upload { outcomes };
     let mut plan = Plan::new(sources, &outcomes.settings);
     // The beginning of the plan tells enough; a million files need not be known before the first is sent.
     let first: Vec<_> = plan.by_ref().take(SAMPLE).collect();
@@ -99,6 +102,8 @@ pub(super) fn upload(
 /// Sending files and directories.
 struct Upload<'a> {
     outcomes: &'a Arc<Outcomes>,
+    /// The first file, whose blocks were hashed while the connection was made.
+    ahead: Option<Ahead>,
 }
 
 impl Errand for Upload<'_> {
@@ -114,12 +119,11 @@ impl Errand for Upload<'_> {
 
     fn send(&self, link: &mut Exchange, item: Item) -> Result<(), Dead> {
         match item {
-            Item::Dir { .. } if self.outcomes.settings.dry_run => Ok(()),
             Item::Dir { remote, turn } => {
                 let job = Job::Mkdir(MkdirJob { remote: remote.clone(), turn });
                 link.send(&Message::Mkdir { path: &remote }, job)
             }
-            Item::File(item) => send_file(link, item, self.outcomes),
+            Item::File(item) => send_file(link, item, self.ahead.as_ref(), self.outcomes),
         }
     }
 
@@ -131,11 +135,14 @@ impl Errand for Upload<'_> {
     }
 
     fn resume(&self, link: &mut Exchange, items: &[Item]) -> Result<Vec<Item>, Dead> {
+        if self.outcomes.settings.dry_run {
+            return rehearse::uploads(link, items, self.outcomes).map(|()| Vec::new());
+        }
         resume::uploads(link, items, self.outcomes)
     }
 
     fn resumes(&self) -> bool {
-        self.outcomes.settings.resume && !self.outcomes.settings.dry_run
+        self.outcomes.settings.resume || self.outcomes.settings.dry_run
     }
 
     fn item(&self, job: Job) -> Option<Item> {
@@ -165,6 +172,21 @@ pub(super) fn place(
     standing: Standing,
     outcomes: &Outcomes,
 ) -> Result<Vec<Source>, Fatal> {
+    if let [source] = sources
+        && outcomes.settings.recursive
+        && source.is_dir()
+    {
+        match standing {
+            Standing::File => return Err(names::not_over_a_file(to)),
+            Standing::Absent if names::decide(to, to, standing, 1)? == Into::Name(to) => {
+                rerun::is_renamed(&source.to_string_lossy());
+            }
+            _ => {}
+        }
+    }
+    if outcomes.settings.overwrite {
+        names::check_distinct(sources.iter().filter_map(|source| names::own_name(source)?.to_str()))?;
+    }
     let remote = |source: &PathBuf| match names::decide(to, to, standing, sources.len())? {
         Into::Name(name) => Ok(Some(name.to_owned())),
         Into::Directory(dir) => Ok(match names::own_name(source).map(|name| name.to_str()) {
@@ -187,12 +209,12 @@ pub(super) fn place(
         .collect()
 }
 
-fn send_file(link: &mut Exchange, item: FileItem, outcomes: &Outcomes) -> Result<(), Dead> {
-    if outcomes.settings.dry_run {
-        let size = std::fs::metadata(&item.local).map_or(0, |metadata| metadata.len());
-        outcomes.would(&item.local.display(), &item.remote, size);
-        return Ok(());
-    }
+fn send_file(
+    link: &mut Exchange,
+    item: FileItem,
+    ahead: Option<&Ahead>,
+    outcomes: &Outcomes,
+) -> Result<(), Dead> {
     let mut file = match Opened::open(&item.local) {
         Ok(file) => file,
         Err(e) => {
@@ -219,7 +241,8 @@ fn send_file(link: &mut Exchange, item: FileItem, outcomes: &Outcomes) -> Result
     link.blocks.begin();
     if kept == 0 && announce::pays(link.caps, size) {
         let refused = || sending.refused.load(Ordering::Acquire);
-        match announce::send(link, &file, size, &sending.answer, refused, outcomes)? {
+        let known = ahead.and_then(|ahead| ahead.take(local, &file, &link.pulse));
+        match announce::send(link, &file, size, known, &sending.answer, refused, outcomes)? {
             Sent::NotAnnounced => {}
             sent => return finish_announced(link, &sending, &file, sent),
         }

@@ -36,7 +36,7 @@ impl Lost {
     /// The end of the command, where nothing can be done about it.
     pub(crate) fn into_fatal(self) -> Fatal {
         match self {
-            Self::Local(text) => Fatal::here(format!("{text}; nothing more was copied")),
+            Self::Local(text) => Fatal::here(format!("{text}; nothing more was copied; {}", rerun::then())),
             Self::Interrupted => interrupt::fatal(),
             why => Fatal::link(format!("the connection was lost: {why}; {}", rerun::then())),
         }

@@ -33,12 +33,13 @@ impl Bars {
         let total = all.add(ProgressBar::new_spinner());
         total.set_style(style("{spinner} {progress}", meter));
         total.enable_steady_tick(TICK);
+        total.tick();
         Self { all, total, meter: Arc::clone(meter) }
     }
 
     /// How much there is to copy.
     pub(super) fn expect(&self, bytes: u64) {
-        self.total.inc_length(bytes);
+        self.total.set_length(self.total.length().unwrap_or(0) + bytes);
         self.total.set_style(style("{percent:>3}% {wide_bar} {progress}", &self.meter));
     }
 

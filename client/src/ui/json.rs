@@ -2,17 +2,17 @@
 //! version may add keys and types, and takes none away.
 
 use std::fmt::Write as _;
-use std::io::Write;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::{Meter, Status};
 use crate::copy::{Copied, Ended, Failure, Way};
+use crate::output;
 
 /// Prints an event. Nothing can be done where nobody reads; what is copied is copied all the same.
 pub(super) fn print(event: &Value) {
-    let _ = writeln!(std::io::stdout(), "{}", line(event));
+    output::line(&line(event));
 }
 
 /// An event without the control characters that JSON allows in strings, and a terminal acts on. They stand nowhere

@@ -6,7 +6,7 @@ mod meter;
 mod summary;
 
 use std::io::{IsTerminal, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use bcmr_wire::shown::shown;
@@ -49,8 +49,8 @@ fn hold(over: &Over) -> MutexGuard<'_, bool> {
 enum Face {
     /// Somebody who reads lines.
     Lines,
-    /// Somebody at a terminal.
-    Bars(Bars),
+    /// Somebody at a terminal. Nothing is drawn before the server has greeted: until then there may be questions.
+    Bars(OnceLock<Bars>),
     /// A program.
     Json,
 }
@@ -70,8 +70,8 @@ impl Ui {
         let (moving, over) = (!quiet && progress != Progress::Off, Over::default());
         let face = match progress {
             _ if json => Face::Json,
-            Progress::Bar if moving => Face::Bars(Bars::new(&meter)),
-            Progress::Auto if moving && terminal() => Face::Bars(Bars::new(&meter)),
+            Progress::Bar if moving => Face::Bars(OnceLock::new()),
+            Progress::Auto if moving && terminal() => Face::Bars(OnceLock::new()),
             _ => Face::Lines,
         };
         match face {
@@ -93,6 +93,17 @@ impl Ui {
         Self::new(false, false, Progress::Off, false)
     }
 
+    /// The server has greeted: nobody is asked anything any more.
+    pub(crate) fn greeted(&self) {
+        if let Face::Bars(bars) = &self.face {
+            let _ = bars.get_or_init(|| Bars::new(&self.meter));
+        }
+    }
+
+    fn bars(&self) -> Option<&Bars> {
+        if let Face::Bars(bars) = &self.face { bars.get() } else { None }
+    }
+
     /// Tells a program what begins.
     pub(crate) fn begin(&self, way: &Way) {
         self.json(|| json::start(way));
@@ -101,7 +112,7 @@ impl Ui {
     /// What there is to copy, as soon as that is known.
     pub(crate) fn expect(&self, bytes: u64) {
         self.meter.expect(bytes);
-        if let Face::Bars(bars) = &self.face {
+        if let Some(bars) = self.bars() {
             bars.expect(bytes);
         }
     }
@@ -109,14 +120,14 @@ impl Ui {
     /// Counts content that was moved.
     pub(crate) fn moved(&self, bytes: u64) {
         self.meter.add_moved(bytes);
-        if let Face::Bars(bars) = &self.face {
+        if let Some(bars) = self.bars() {
             bars.moved(bytes);
         }
     }
 
     /// Has a connection show what it copies, in a line of its own.
     pub(crate) fn show(&self, lane: &Lane, number: usize) {
-        if let Face::Bars(bars) = &self.face {
+        if let Some(bars) = self.bars() {
             bars.show(lane, number);
         }
     }
@@ -191,15 +202,15 @@ impl Ui {
         let write = || {
             let _ = writeln!(std::io::stderr(), "{line}");
         };
-        match &self.face {
-            Face::Bars(bars) => bars.suspend(write),
-            _ => write(),
+        match self.bars() {
+            Some(bars) => bars.suspend(write),
+            None => write(),
         }
     }
 
     /// Takes the bars away, and says how it all ended.
     pub(crate) fn end(&self, ended: &Ended) {
-        if let Face::Bars(bars) = &self.face {
+        if let Some(bars) = self.bars() {
             bars.clear();
         }
         *hold(&self.over) = true;
@@ -219,7 +230,7 @@ impl Ui {
 
     /// Lets another program have the terminal.
     pub(crate) fn hand_over(&self) {
-        if let Face::Bars(bars) = &self.face {
+        if let Some(bars) = self.bars() {
             bars.clear();
         }
     }
