@@ -13,7 +13,7 @@ use bcmr_wire::shown::shown;
 use super::dial::Dialer;
 use super::found::{Findings, Found, find};
 use super::names::{self, Standing};
-use super::{Failure, Outcomes, Settings, Way, stars, upload};
+use super::{Failure, Outcomes, Settings, Way, place, stars};
 use crate::cli::{CheckArgs, ConnectionArgs};
 use crate::exchange::{Dead, Exchange, Reply, Stat};
 use crate::exit::{Exit, Fatal};
@@ -78,8 +78,8 @@ fn up(
 ) -> Result<Tally, Fatal> {
     let mut dialer = Dialer::new(&to.host, to.path.is_absolute(), connection, outcomes);
     let link = dialer.dial()?;
-    let (standing, mut link) = dialer.ask(link, |link| upload::look(to.path.as_str(), link))?;
-    let placed = upload::place(sources, to.path.as_str(), standing, outcomes)?;
+    let (standing, mut link) = dialer.ask(link, |link| place::look(to.path.as_str(), link))?;
+    let placed = place::place(sources, to.path.as_str(), standing, outcomes)?;
     let plan = Plan::new(placed, &outcomes.settings);
     let files = plan.filter_map(|item| match item {
         Ok(Item::File(file)) => Some(Pair { local: file.local, remote: file.remote }),

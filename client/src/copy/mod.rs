@@ -14,6 +14,7 @@ pub(crate) mod opened;
 pub(crate) mod order;
 mod outcomes;
 mod pace;
+mod place;
 mod prove;
 mod rehearse;
 mod resume;

@@ -12,18 +12,16 @@ use super::ahead::Ahead;
 use super::announce::{self, Answer, Sent};
 use super::crew::{Errand, carry};
 use super::dial::Dialer;
-use super::names::{self, Into, Standing};
 use super::opened::Opened;
 use super::order::Turn;
 use super::outcomes::{Copied, Failure, Outcomes};
 use super::prove::{self, Doubt};
 use super::settle::settle;
-use super::{rehearse, resume};
+use super::{place, rehearse, resume};
 use crate::cli::ConnectionArgs;
 use crate::exchange::{Dead, Exchange, Job, Lost, Replies, Reply};
 use crate::exit::Fatal;
-use crate::plan::{FileItem, Item, NotSent, Plan, Source, join};
-use crate::rerun;
+use crate::plan::{FileItem, Item, NotSent, Plan};
 use crate::target::Remote;
 
 /// Items by which it is decided over how many connections to copy, where nobody says.
@@ -71,8 +69,8 @@ pub(super) fn upload(
     let ahead = Ahead::before(sources, &outcomes.settings);
     let link = dialer.dial()?;
     let errand = Upload { outcomes, ahead: ahead.filter(|_| link.caps.has(Caps::DEDUP)) };
-    let (standing, link) = dialer.ask(link, |link| look(to.path.as_str(), link))?;
-    let sources = place(sources, to.path.as_str(), standing, outcomes)?;
+    let (standing, link) = dialer.ask(link, |link| place::look(to.path.as_str(), link))?;
+    let sources = place::place(sources, to.path.as_str(), standing, outcomes)?;
     let mut plan = Plan::new(sources, &outcomes.settings);
     // The beginning of the plan tells enough; a million files need not be known before the first is sent.
     let first: Vec<_> = plan.by_ref().take(SAMPLE).collect();
@@ -152,61 +150,6 @@ impl Errand for Upload<'_> {
             Job::Call(_) | Job::Barrier(_) | Job::Get(_) => None,
         }
     }
-}
-
-/// What stands where the copies go.
-pub(super) fn look(to: &str, link: &mut Exchange) -> Result<Standing, Dead> {
-    Ok(match link.call(&Message::Stat { path: to })? {
-        Reply::Stat(stat) if stat.is_dir => Standing::Directory,
-        Reply::Stat(_) => Standing::File,
-        // Absent, or a profile that answers no Stat: then the slash decides.
-        Reply::Error(_) => Standing::Absent,
-        _ => return Err(Dead),
-    })
-}
-
-/// Decides where the copies go.
-pub(super) fn place(
-    sources: &[PathBuf],
-    to: &str,
-    standing: Standing,
-    outcomes: &Outcomes,
-) -> Result<Vec<Source>, Fatal> {
-    if let [source] = sources
-        && outcomes.settings.recursive
-        && source.is_dir()
-    {
-        match standing {
-            Standing::File => return Err(names::not_over_a_file(to)),
-            Standing::Absent if names::decide(to, to, standing, 1)? == Into::Name(to) => {
-                rerun::is_renamed(&source.to_string_lossy());
-            }
-            _ => {}
-        }
-    }
-    if outcomes.settings.overwrite {
-        names::check_distinct(sources.iter().filter_map(|source| names::own_name(source)?.to_str()))?;
-    }
-    let remote = |source: &PathBuf| match names::decide(to, to, standing, sources.len())? {
-        Into::Name(name) => Ok(Some(name.to_owned())),
-        Into::Directory(dir) => Ok(match names::own_name(source).map(|name| name.to_str()) {
-            None => Some(dir.to_owned()),
-            Some(Some(name)) => Some(join(dir, name)),
-            Some(None) => {
-                let name = source.as_os_str().as_encoded_bytes().escape_ascii();
-                outcomes.fail(name, "the name is not UTF-8, so the protocol cannot carry it");
-                None
-            }
-        }),
-    };
-    sources
-        .iter()
-        .filter_map(|source| match remote(source) {
-            Ok(None) => None,
-            Ok(Some(remote)) => Some(Ok(Source { local: source.clone(), remote })),
-            Err(fatal) => Some(Err(fatal)),
-        })
-        .collect()
 }
 
 fn send_file(
