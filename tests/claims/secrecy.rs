@@ -167,15 +167,19 @@ fn a_state_directory_that_is_made_during_a_session_is_as_hidden_as_one_before() 
     let (launch, _policy) = host_view(&site);
     let mut server = launch.start().hello(Caps::PUT_OFFSET);
     let absent = one_text_per_verb(&mut server, &words(STATE));
-    let listed = server.ask(&Message::List { path: "" });
+    // Not the times of directories, which are the host's, where something was made.
+    let names = |server: &mut Server| -> Vec<String> {
+        server.ask(&Message::List { path: "" }).paths().iter().map(|path| (*path).to_owned()).collect()
+    };
+    let listed = names(&mut server);
     site.file("data/bcmr/secret", "state");
-    assert_eq!(server.ask(&Message::List { path: "" }), listed);
+    assert_eq!(names(&mut server), listed);
     assert_eq!(server.ask(&Message::List { path: "data" }).paths(), ["other"]);
     assert_eq!(one_text_per_verb(&mut server, &words(STATE)), absent);
     // As a link, too.
     fs::rename(site.path("data/bcmr"), site.base().join("elsewhere")).unwrap();
     site.link("data/bcmr", "../../elsewhere");
-    assert_eq!(server.ask(&Message::List { path: "" }), listed);
+    assert_eq!(names(&mut server), listed);
     assert_eq!(one_text_per_verb(&mut server, &words(STATE)), absent);
     assert_eq!(fs::read(site.base().join("elsewhere/secret")).unwrap(), b"state");
     server.finish();
