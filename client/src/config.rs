@@ -131,8 +131,17 @@ fn read(given: Option<&Path>) -> Result<Option<(PathBuf, String)>, Fatal> {
         Err(e) if given.is_none() && matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(None)
         }
+        // Somebody else's home directory, as sudo may leave it in HOME; one's own file that cannot be read is an error.
+        Err(e) if given.is_none() && e.kind() == ErrorKind::PermissionDenied && is_out_of_reach(&path) => {
+            Ok(None)
+        }
         Err(e) => Err(Fatal::usage(format!("{}: {e}", path.display()))),
     }
+}
+
+/// Whether not even what stands under a name can be learnt.
+fn is_out_of_reach(path: &Path) -> bool {
+    fs::metadata(path).is_err_and(|e| e.kind() == ErrorKind::PermissionDenied)
 }
 
 /// The options for a host: those of all hosts, then those whose pattern fits, in the order of the patterns. The last

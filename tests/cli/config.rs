@@ -270,3 +270,18 @@ fn no_retry_and_retries_take_each_others_place_and_what_is_typed_decides() {
         assert_eq!(starts(config, args), expected, "{config:?} {args:?}");
     }
 }
+
+/// sudo leaves HOME as it was, on some systems: what is there is not for this account.
+#[test]
+fn a_home_directory_out_of_reach_has_no_defaults() {
+    let site = Site::new();
+    fs::write(site.outside().join("f"), "f").unwrap();
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir_all(home.path().join(".config/bcmr")).unwrap();
+    fs::write(home.path().join(".config/bcmr/config.toml"), "nonsense").unwrap();
+    let copy = |client: bcmr_tests::Client| client.env("HOME", home.path()).copy(["-f", "-y", "f", ":"]);
+    copy(crate::client(&site)).ends_with(2).says("config.toml");
+    if rustix::process::getuid().is_root() {
+        copy(crate::client(&site).unprivileged(site.base())).succeeds();
+    }
+}

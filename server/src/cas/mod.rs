@@ -109,6 +109,11 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Whether something stands under a block's name.
+    pub(crate) fn may_have(&self, hash: &Hash) -> bool {
+        self.store.may_have(hash)
+    }
+
     /// Reads a stored block into `block`, whose length is the block's; returns its file, and what it adds to the whole
     /// as the block of that index, where it is there and is what its name says.
     pub(crate) fn read(

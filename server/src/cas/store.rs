@@ -158,6 +158,11 @@ impl Store {
         }
     }
 
+    /// Whether something stands under a block's name.
+    pub(super) fn may_have(&self, hash: &Hash) -> bool {
+        retry_on_intr(|| statat(&self.dir, &*name(hash), AtFlags::SYMLINK_NOFOLLOW)).is_ok()
+    }
+
     /// Stores a block of `len` bytes that `fill` puts into a stage. Returns false where there is no room for it.
     pub(super) fn put(
         &self,
@@ -168,7 +173,7 @@ impl Store {
         fill: impl FnOnce(&mut Stage) -> Result<(), PublishError>,
     ) -> Result<bool, PublishError> {
         let name = name(hash);
-        if retry_on_intr(|| statat(&self.dir, &*name, AtFlags::SYMLINK_NOFOLLOW)).is_ok() {
+        if self.may_have(hash) {
             // Stored by another session, or something that is no block: the next who asks for it finds out.
             self.own(*hash, upload);
             return Ok(true);

@@ -8,7 +8,7 @@ use bcmr_publish::Stage;
 use bcmr_wire::Hash;
 use bcmr_wire::blocks::dedup::{self, BLOCK, Digest, Digester};
 
-use super::lookup::{self, AT_ONCE, Looked};
+use super::lookup::{self, ABSENT_AT_ONCE, AT_ONCE, Looked};
 use crate::cas::{Cas, Lent, Source, Upload};
 use crate::failure::Failure;
 
@@ -77,8 +77,16 @@ impl Announced {
     /// Looks the next blocks up, and takes them from the store where they are there: whatever becomes of the store, the
     /// client need not send them. Returns whether every block was looked up.
     pub(crate) fn look_up(&mut self, cas: &Cas, stage: &mut Stage) -> Result<bool, Failure> {
-        let end = (self.looked_up + AT_ONCE).min(self.slots.len() as u64);
-        let (slots, reader, size, upload) = (&self.slots, cas.reader(), self.size, &self.upload);
+        let (count, reader) = (self.slots.len() as u64, cas.reader());
+        // Of most uploads nothing is there: then no thread is started.
+        let mut first = self.looked_up;
+        let step = (first + ABSENT_AT_ONCE).min(count);
+        while first < step && !reader.may_have(&self.slots[to_index(first)]) {
+            self.missing[to_index(first / 8)] |= 1 << (first % 8);
+            first += 1;
+        }
+        let end = if first < step { (first + AT_ONCE).min(count) } else { first };
+        let (slots, reader, size, upload) = (&self.slots, reader, self.size, &self.upload);
         let look = |index, mut bytes: Vec<u8>| {
             bytes.resize(dedup::len(size, index), 0);
             let there = reader.read(&slots[to_index(index)], index, &mut bytes, upload);
@@ -101,7 +109,7 @@ impl Announced {
             parts.push((to_index(*index), *part));
             Ok(())
         };
-        lookup::ahead(self.looked_up..end, &mut self.buffers, look, put)?;
+        lookup::ahead(first..end, &mut self.buffers, look, put)?;
         self.here += here;
         for (at, part) in parts {
             // Of a file that is one block the hash itself is what counts.
@@ -110,7 +118,7 @@ impl Announced {
             }
         }
         self.looked_up = end;
-        let all = end == self.slots.len() as u64;
+        let all = end == count;
         if all {
             self.buffers = Vec::new();
         }

@@ -12,6 +12,9 @@ use crate::failure::Failure;
 /// Blocks that are looked up in one step; a session that is to end waits for no more.
 pub(super) const AT_ONCE: u64 = 8;
 
+/// The same of those that are not there, which costs no reading.
+pub(super) const ABSENT_AT_ONCE: u64 = 4096;
+
 /// A block that was looked up.
 pub(super) struct Looked {
     pub(super) index: u64,
@@ -28,6 +31,9 @@ pub(super) fn ahead(
     look: impl Fn(u64, Vec<u8>) -> Looked + Sync,
     mut take: impl FnMut(&Looked) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
+    if blocks.is_empty() {
+        return Ok(());
+    }
     let (give, looked) = sync_channel(1);
     let (back, free) = channel();
     let mut left = blocks.clone();
