@@ -277,11 +277,12 @@ fn a_home_directory_out_of_reach_has_no_defaults() {
     let site = Site::new();
     fs::write(site.outside().join("f"), "f").unwrap();
     let home = tempfile::tempdir().unwrap();
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o700)).unwrap();
     fs::create_dir_all(home.path().join(".config/bcmr")).unwrap();
     fs::write(home.path().join(".config/bcmr/config.toml"), "nonsense").unwrap();
-    let copy = |client: bcmr_tests::Client| client.env("HOME", home.path()).copy(["-f", "-y", "f", ":"]);
-    copy(crate::client(&site)).ends_with(2).says("config.toml");
+    let copy = |client: Client| client.env("HOME", home.path()).copy(["-f", "-y", "f", ":"]);
+    copy(client(&site)).ends_with(2).says("config.toml");
     if rustix::process::getuid().is_root() {
-        copy(crate::client(&site).unprivileged(site.base())).succeeds();
+        copy(client(&site).unprivileged(site.base())).succeeds();
     }
 }
