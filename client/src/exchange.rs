@@ -155,6 +155,8 @@ pub(crate) struct Exchange {
     pending: Arc<Pending>,
     replies: JoinHandle<Ending>,
     transport: Transport,
+    /// Whether the server was sent blocks that it stores.
+    pub(crate) stores: bool,
     /// What shows a person the file that is being copied.
     pub(crate) lane: Lane,
     outcomes: Arc<Outcomes>,
@@ -219,6 +221,7 @@ impl Exchange {
             pending,
             replies,
             transport: child,
+            stores: false,
             lane: lane.clone(),
             outcomes: Arc::clone(outcomes),
         })
@@ -286,7 +289,7 @@ impl Exchange {
 
     /// Lets the server finish, and takes leave of it. With `why` None in the result all was answered.
     pub(crate) fn close(self) -> Ending {
-        let Self { mut requests, jobs, replies, mut transport, outcomes, pulse, .. } = self;
+        let Self { mut requests, jobs, replies, mut transport, outcomes, pulse, stores, .. } = self;
         let flushed = requests.flush();
         outcomes.meter().add_wire(requests.bytes_given());
         drop(jobs);
@@ -300,8 +303,10 @@ impl Exchange {
         if ending.why.is_some() {
             transport.kill();
             let _ = transport.wait();
-        } else {
+        } else if stores {
             transport.leave();
+        } else {
+            let _ = transport.wait();
         }
         ending
     }

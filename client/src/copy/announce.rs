@@ -136,6 +136,7 @@ pub(super) fn send(
                 return Ok(Sent::Source(e));
             }
             link.blocks.send_block(block, &mut link.requests)?;
+            link.stores = true;
             outcomes.moved(len as u64);
             link.lane.moved(len as u64);
         }

@@ -27,10 +27,6 @@ const PIPE_SIZES: [usize; 3] = [1024 * 1024, 512 * 1024, 256 * 1024];
 /// How long a child that has nothing more to do may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long one is waited for that will end by itself. It does within a fraction of this, unless the server has blocks
-/// to store.
-const MOMENT: Duration = Duration::from_millis(50);
-
 /// A way to start the server's side, more than one of which may be worth a try.
 #[derive(Clone)]
 pub(crate) struct Route<'a> {
@@ -174,41 +170,34 @@ impl Transport {
         }
     }
 
-    /// Takes leave of a child whose server has answered everything and been told that no more comes. What it does
-    /// then is its own business: the server stores blocks, and ssh may be the master of others' connections. A local
-    /// command is waited for, as shells wait for theirs.
+    /// Takes leave of a child whose server has answered everything, been told that no more comes, and still has blocks
+    /// to store, which is its own business. A local command is waited for, as shells wait for theirs.
     pub(crate) fn leave(mut self) {
-        let limit = if self.group { PATIENCE } else { MOMENT };
-        self.left = matches!(self.ends_within(limit), Ok(None)) && !self.group;
+        if self.group {
+            let _ = self.wait();
+        } else {
+            self.left = true;
+        }
     }
 
     /// Waits for the child to end, now that nothing more is expected of it; ends it where it takes too long. A
     /// remote machine on which something goes on holding the connection must not hold the client.
     pub(crate) fn wait(&mut self) -> io::Result<ExitStatus> {
-        if let Some(status) = self.ends_within(PATIENCE)? {
-            return Ok(status);
-        }
-        self.kill();
-        let status = self.child.wait()?;
+        let deadline = Instant::now() + PATIENCE;
+        let mut pause = Duration::from_micros(200);
+        let status = loop {
+            match self.child.try_wait()? {
+                Some(status) => break status,
+                None if Instant::now() >= deadline => {
+                    self.kill();
+                    break self.child.wait()?;
+                }
+                None => std::thread::sleep(pause),
+            }
+            pause = (pause * 2).min(Duration::from_millis(10));
+        };
         self.stderr.finish();
         Ok(status)
-    }
-
-    /// How the child ended; None where it still runs.
-    fn ends_within(&mut self, limit: Duration) -> io::Result<Option<ExitStatus>> {
-        let deadline = Instant::now() + limit;
-        let mut pause = Duration::from_micros(200);
-        loop {
-            if let Some(status) = self.child.try_wait()? {
-                self.stderr.finish();
-                return Ok(Some(status));
-            }
-            if Instant::now() >= deadline {
-                return Ok(None);
-            }
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(10));
-        }
     }
 }
 
