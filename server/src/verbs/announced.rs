@@ -29,7 +29,7 @@ pub(crate) struct Announced {
     /// Room for the blocks that are looked up.
     buffers: Vec<Vec<u8>>,
     /// What is known of the block that is coming, and how much of it is here.
-    coming: Option<Digester>,
+    coming: Digester,
     filled: usize,
     /// The block itself, where it cannot be read from the stage.
     block: Vec<u8>,
@@ -65,7 +65,7 @@ impl Announced {
             next: 0,
             here: 0,
             buffers: vec![Vec::new(); 2],
-            coming: None,
+            coming: Digester::new(0),
             filled: 0,
             block: Vec::new(),
             upload: Arc::default(),
@@ -86,7 +86,7 @@ impl Announced {
             first += 1;
         }
         let end = if first < step { (first + AT_ONCE).min(count) } else { first };
-        let (slots, reader, size, upload) = (&self.slots, reader, self.size, &self.upload);
+        let (slots, size, upload) = (&self.slots, self.size, &self.upload);
         let look = |index, mut bytes: Vec<u8>| {
             bytes.resize(dedup::len(size, index), 0);
             let there = reader.read(&slots[to_index(index)], index, &mut bytes, upload);
@@ -145,7 +145,7 @@ impl Announced {
         if self.next == self.looked_up {
             return Err(Failure::PastSize(self.size));
         }
-        self.coming = Some(Digester::new(self.next));
+        self.coming = Digester::new(self.next);
         let must = dedup::len(self.size, self.next);
         if len == must { Ok(()) } else { Err(Failure::BlockLength { index: self.next, len, must }) }
     }
@@ -165,8 +165,7 @@ impl Announced {
         // `expect` has seen to it that a frame is no longer than its block.
         let take = bytes.len().min(len - self.filled);
         let (bytes, offset) = (&bytes[..take], index * BLOCK);
-        let coming = self.coming.get_or_insert_with(|| Digester::new(index));
-        coming.update(bytes);
+        self.coming.update(bytes);
         stage.seek(offset + self.filled as u64);
         stage.write(bytes)?;
         if self.file.is_none() {
@@ -176,7 +175,7 @@ impl Announced {
         if self.filled < len {
             return Ok(None);
         }
-        let Digest { hash, part } = coming.finish();
+        let Digest { hash, part } = self.coming.finish();
         let slot = &mut self.slots[to_index(index)];
         if hash != *slot {
             return Err(Failure::BlockHash(index));

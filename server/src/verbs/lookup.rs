@@ -34,10 +34,11 @@ pub(super) fn ahead(
     if blocks.is_empty() {
         return Ok(());
     }
-    let (give, looked) = sync_channel(1);
-    let (back, free) = channel();
     let mut left = blocks.clone();
     let taken = thread::scope(|scope| {
+        // In here, so that the thread, which is waited for when this ends, never waits for a buffer itself by then.
+        let (give, looked) = sync_channel(1);
+        let (back, free) = channel();
         for buffer in buffers.drain(..) {
             let _ = back.send(buffer);
         }
