@@ -1,13 +1,15 @@
 //! S12: a block that was answered as present is there when its turn comes.
 
 use std::fs;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use bcmr_tests::content::{hex, noise};
 use bcmr_wire::Message;
 use bcmr_wire::limits::MAX_BLOCK;
 
-use crate::scene::{MIB, Scene, announce, blocks, missing, send, upload};
+use crate::scene::{MIB, Scene, announce, blocks, greeted, missing, send, upload};
 
 #[test]
 fn nativelink_2762_s12_what_was_promised_is_there_though_another_session_evicts_all_of_it_meanwhile() {
@@ -90,4 +92,38 @@ fn s12_every_upload_ends_well_while_two_others_evict_as_fast_as_they_can() {
         assert!(found > 0 && found < 120, "{found}");
     });
     assert!(scene.site.read("f") == content);
+}
+
+/// The disk is full in the middle of what is taken from the store: that ends the upload, and not the session.
+#[test]
+#[ignore = "needs root to mount: run by tests/run"]
+fn what_the_store_has_and_the_disk_has_no_room_for_is_an_error_and_the_session_lives_on() {
+    let scene = Scene::new(0);
+    let mount = format!("mount -t tmpfs -o size=80m none {}", scene.site.root().display());
+    let launch = scene.launch().under(["unshare", "-m", "--propagation", "private"]).after_shell(&mount);
+    let mut server = greeted(launch);
+    let content = noise(10 * MAX_BLOCK, 1);
+    upload(&mut server, "old", &content);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while taken_in(&scene.state()) < 10 * MAX_BLOCK as u64 {
+        assert!(Instant::now() < deadline, "nothing was stored");
+    }
+    // 72 MiB of 80, and then 40 more.
+    upload(&mut server, "other", &noise(8 * MAX_BLOCK, 2));
+    let answer = announce(&mut server, "new", &content);
+    assert!(answer.error().contains("space"), "{answer:?}");
+    server.send(&Message::Done);
+    assert!(!server.ask(&Message::Stat { path: "old" }).is_error());
+    server.finish();
+}
+
+/// Bytes of all files below a directory.
+fn taken_in(dir: &Path) -> u64 {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let size = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => taken_in(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    };
+    entries.map(size).sum()
 }
