@@ -69,3 +69,24 @@ pub(super) fn ahead(
     // Where no thread could be started.
     left.try_for_each(|index| take(&look(index, Vec::new())))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn who_fails_to_take_a_block_does_not_wait_for_those_that_would_follow() {
+        let look = |index, bytes| Looked { index, bytes, there: None };
+        let mut taken = Vec::new();
+        let result = ahead(0..AT_ONCE, &mut vec![Vec::new(); 2], look, |block| {
+            // By now the next one is there, and a buffer is waited for.
+            std::thread::sleep(Duration::from_millis(20));
+            taken.push(block.index);
+            if block.index == 2 { Err(Failure::PastSize(0)) } else { Ok(()) }
+        });
+        assert!(result.is_err());
+        assert_eq!(taken, [0, 1, 2]);
+    }
+}
