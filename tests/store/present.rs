@@ -9,7 +9,7 @@ use bcmr_tests::content::{hex, noise};
 use bcmr_wire::Message;
 use bcmr_wire::limits::MAX_BLOCK;
 
-use crate::scene::{MIB, Scene, announce, blocks, greeted, missing, send, upload};
+use crate::scene::{MIB, Scene, announce, blocks, greeted, missing, remove, send, upload};
 
 #[test]
 fn nativelink_2762_s12_what_was_promised_is_there_though_another_session_evicts_all_of_it_meanwhile() {
@@ -23,7 +23,7 @@ fn nativelink_2762_s12_what_was_promised_is_there_though_another_session_evicts_
     scene.upload("other", &noise(40 * MIB, 3));
     assert!(blocks(&old).iter().all(|block| !scene.block(block).exists()), "nothing was evicted");
     send(&mut server, &new, &[5]);
-    fs::remove_dir_all(scene.blocks()).unwrap();
+    remove(&scene.blocks());
     send(&mut server, &new, &[6]);
     assert_eq!(server.ask(&Message::Done).ok(), Some(&*hex(&new)));
     assert!(scene.site.read("new") == new);
@@ -37,7 +37,7 @@ fn s12_an_upload_of_which_everything_is_there_needs_the_store_no_more() {
     scene.upload("old", &content);
     let mut server = scene.server();
     assert_eq!(missing(&announce(&mut server, "new", &content), 9), [0; 0]);
-    fs::remove_dir_all(scene.state()).unwrap();
+    remove(&scene.state());
     assert_eq!(server.ask(&Message::Done).ok(), Some(&*hex(&content)));
     assert!(scene.site.read("new") == content);
     server.finish();

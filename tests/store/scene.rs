@@ -1,6 +1,7 @@
 //! A root, a state directory beside it, and what a client of its own says to fill and to ask the store.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -135,6 +136,13 @@ pub(crate) fn taken(dir: &Path) -> u64 {
         .filter(fs::Metadata::is_file)
         .map(|metadata| metadata.blocks() * 512)
         .sum()
+}
+
+/// Takes a directory away, with whatever a session puts into it meanwhile.
+pub(crate) fn remove(dir: &Path) {
+    while let Err(error) = fs::remove_dir_all(dir) {
+        assert_eq!(error.kind(), ErrorKind::DirectoryNotEmpty, "{}: {error}", dir.display());
+    }
 }
 
 /// The blocks of a content.

@@ -82,7 +82,7 @@ mod tests {
         let mut taken = Vec::new();
         let result = ahead(0..AT_ONCE, &mut vec![Vec::new(); 2], look, |block| {
             // By now the next one is there, and a buffer is waited for.
-            std::thread::sleep(Duration::from_millis(20));
+            thread::sleep(Duration::from_millis(20));
             taken.push(block.index);
             if block.index == 2 { Err(Failure::PastSize(0)) } else { Ok(()) }
         });
