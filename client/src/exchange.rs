@@ -37,8 +37,8 @@ const QUEUE: usize = 4096;
 /// What a request expects.
 #[derive(Debug)]
 pub(crate) enum Job {
-    /// Someone waits for the reply.
-    Call(SyncSender<Reply>),
+    /// Someone waits for the reply, before which the server goes through so many bytes.
+    Call(SyncSender<Reply>, u64),
     /// No request: someone waits for all replies before this.
     Barrier(SyncSender<()>),
     Put(PutJob),
@@ -52,7 +52,16 @@ impl Job {
         match self {
             Self::Put(job) => job.size(),
             Self::Get(item) => item.size,
-            Self::Call(_) | Self::Barrier(_) | Self::Mkdir(_) => 0,
+            Self::Call(..) | Self::Barrier(_) | Self::Mkdir(_) => 0,
+        }
+    }
+
+    /// Bytes that the server goes through before it reads on or says anything.
+    fn silent(&self) -> u64 {
+        match self {
+            Self::Call(_, bytes) => *bytes,
+            Self::Put(job) => job.kept(),
+            Self::Barrier(_) | Self::Mkdir(_) | Self::Get(_) => 0,
         }
     }
 }
@@ -232,6 +241,7 @@ impl Exchange {
         // What waits in the buffer must go out before the queue is waited for.
         let flushed = if self.jobs.is_full() { self.requests.flush() } else { Ok(()) };
         self.pending.sent(job.content());
+        self.pulse.silent(job.silent());
         // Queued first, and in any case: the reply may come before the request is written whole, and what is not
         // queued is not sent again over another connection.
         self.jobs.send(job)?;
@@ -241,8 +251,13 @@ impl Exchange {
 
     /// Sends a request whose reply someone will ask for later.
     pub(crate) fn ask(&mut self, message: &Message<'_>) -> Result<Receiver<Reply>, Dead> {
+        self.ask_through(message, 0)
+    }
+
+    /// The same of one for which the server goes through so many bytes: a hash.
+    pub(crate) fn ask_through(&mut self, message: &Message<'_>, bytes: u64) -> Result<Receiver<Reply>, Dead> {
         let (sender, receiver) = mpsc::sync_channel(1);
-        self.send(message, Job::Call(sender))?;
+        self.send(message, Job::Call(sender, bytes))?;
         Ok(receiver)
     }
 
@@ -343,9 +358,10 @@ fn take_replies(
     outcomes: &Arc<Outcomes>,
 ) -> Ending {
     let lost = queue.find_map(|job| {
-        let content = job.content();
+        let (content, silent) = (job.content(), job.silent());
         let handed = hand_over(job, &mut stream, &mut landing, outcomes);
         pending.answered(content);
+        pulse.spoke(silent);
         handed.err()
     });
     pending.close();
@@ -361,7 +377,7 @@ fn take_replies(
     drop(stream);
     // Those who wait for a reply learn from the loss of their sender that none comes.
     let left =
-        unanswered.into_iter().chain(queue).filter(|job| !matches!(job, Job::Call(_) | Job::Barrier(_)));
+        unanswered.into_iter().chain(queue).filter(|job| !matches!(job, Job::Call(..) | Job::Barrier(_)));
     let given_up = |job: &Job| {
         if let Job::Put(job) = job {
             job.give_up();
@@ -382,7 +398,7 @@ fn hand_over(
             answer(&caller, ());
             Ok(())
         }
-        Job::Call(caller) => stream.reply().map(|reply| answer(&caller, reply)).map_err(|why| (None, why)),
+        Job::Call(caller, _) => stream.reply().map(|reply| answer(&caller, reply)).map_err(|why| (None, why)),
         Job::Put(job) => job.take(stream, outcomes).map_err(|(job, why)| (job.map(Job::Put), why)),
         Job::Mkdir(job) => job.take(stream, outcomes).map_err(|(job, why)| (Some(Job::Mkdir(job)), why)),
         Job::Get(job) => landing.take(job, stream).map_err(|(job, why)| (Some(Job::Get(job)), why)),

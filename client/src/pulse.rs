@@ -21,6 +21,9 @@ const SIGN_IN: Duration = Duration::from_secs(120);
 /// Over how long a rate is taken: a link that pauses for a moment is not a slow one.
 const RATED: Duration = Duration::from_secs(30);
 
+/// Bytes per second that a server goes through at least while it says nothing: it hashes them, from a disk that is slow.
+const READ_RATE: u64 = 16 << 20;
+
 /// Bytes on their way from which on content is what a connection is busy with.
 const BUSY: u64 = 256 * 1024;
 
@@ -57,6 +60,8 @@ pub(crate) struct Pulse {
     /// Of any kind: bytes, or work that goes on without any.
     beats: AtomicU64,
     bytes: AtomicU64,
+    /// Bytes that the server goes through before it says anything.
+    silent: AtomicU64,
     /// Whether the server has said that it serves.
     welcome: AtomicBool,
     given_up: OnceLock<GivenUp>,
@@ -66,6 +71,16 @@ impl Pulse {
     /// Something goes on that moves no byte.
     pub(crate) fn beat(&self) {
         self.beats.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The server is to go through so many bytes before it answers.
+    pub(crate) fn silent(&self, bytes: u64) {
+        self.silent.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// It has answered.
+    pub(crate) fn spoke(&self, bytes: u64) {
+        self.silent.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     fn moved(&self, bytes: &io::Result<usize>) {
@@ -144,6 +159,7 @@ impl Still {
         }
         let signing_in = !pulse.welcome.load(Ordering::Relaxed);
         let stall = stall.map(|stall| if signing_in { stall.max(SIGN_IN) } else { stall })?;
+        let stall = stall + Duration::from_secs(pulse.silent.load(Ordering::Relaxed) / READ_RATE);
         (self.since.elapsed() >= stall).then(|| GivenUp::Stalled(stall.as_secs().max(1)))
     }
 }

@@ -2,6 +2,10 @@
 
 use std::ffi::OsString;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether the command copies.
+static COPIES: AtomicBool = AtomicBool::new(false);
 
 /// The source, as it was typed, whose contents go into the destination: that is there by now, and the source would be
 /// put into it under its own name.
@@ -12,8 +16,16 @@ pub(crate) fn is_renamed(source: &str) {
     let _ = CONTENTS.set(source.to_owned());
 }
 
+/// Takes note that the command copies.
+pub(crate) fn copies() {
+    COPIES.store(true, Ordering::Relaxed);
+}
+
 /// What is to be said of that.
 pub(crate) fn then() -> String {
+    if !COPIES.load(Ordering::Relaxed) {
+        return "the same command may be tried again".to_owned();
+    }
     format!(
         "what was reported as copied is whole: \"{}\" leaves it and copies the rest",
         command(std::env::args_os(), CONTENTS.get().map(String::as_str))

@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bcmr_wire::Message;
 use bcmr_wire::frame::{FrameReader, FrameWriter, Header, Splice};
@@ -13,6 +14,9 @@ use rustix::pipe::{SpliceFlags, splice};
 use crate::clock::Clock;
 use crate::failure::End;
 use crate::throttle::Throttle;
+
+/// How long replies are gathered: a client may have asked for much that takes long, and must see that it goes on.
+const GATHERED: Duration = Duration::from_secs(1);
 
 /// One direction of the client's streams.
 #[derive(Debug)]
@@ -94,11 +98,13 @@ impl Splice for Stream {
     }
 }
 
-/// Frames from and to one client. Replies are gathered, and written before the session waits for the client.
+/// Frames from and to one client. Replies are gathered, and written before the session waits for the client, or once a
+/// second.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) reader: FrameReader<Stream>,
     pub(crate) writer: FrameWriter<Stream>,
+    written: Instant,
 }
 
 impl Connection {
@@ -106,12 +112,13 @@ impl Connection {
     pub(crate) fn new(input: OwnedFd, output: OwnedFd, clock: &Arc<Clock>, rate: Option<u64>) -> Self {
         let throttle = rate.map(|rate| Arc::new(Throttle::new(rate)));
         let stream = |fd| Stream { fd, clock: Arc::clone(clock), throttle: throttle.clone() };
-        Self { reader: FrameReader::new(stream(input)), writer: FrameWriter::new(stream(output)) }
+        let (reader, writer) = (FrameReader::new(stream(input)), FrameWriter::new(stream(output)));
+        Self { reader, writer, written: Instant::now() }
     }
 
     /// The next frame's header; None where the client is done.
     pub(crate) fn header(&mut self) -> Result<Option<Header>, End> {
-        if !self.reader.holds_frame() {
+        if !self.reader.holds_frame() || self.written.elapsed() > GATHERED {
             self.flush()?;
         }
         Ok(self.reader.header()?)
@@ -122,6 +129,7 @@ impl Connection {
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), End> {
+        self.written = Instant::now();
         self.writer.flush().map_err(End::Link)
     }
 }

@@ -1,7 +1,7 @@
 //! The second thread: ends the process when it is told to, when the client is gone, or when it keeps the
-//! session waiting for too long, whatever the session is doing then.
+//! session waiting for too long, whatever the session is doing then; and writes what the audit trail holds.
 //!
-//! It sleeps in one poll(2). An asynchronous runtime would wait for the same three things with a dozen system
+//! It sleeps in one poll(2). An asynchronous runtime would wait for the same things with a dozen system
 //! calls at start and twenty crates more to audit.
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -76,11 +76,12 @@ impl Watch {
             // Nobody wakes the watch when the handshake is through: from then on `idle` counts, which may be less.
             let timeout =
                 Timespec::try_from(until.min(self.idle)).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
-            let mut fds = [
+            let mut fds = vec![
                 PollFd::new(&self.signals.0, PollFlags::IN),
                 // Hang-up and error are reported unasked.
                 PollFd::from_borrowed_fd(self.output.as_fd(), PollFlags::empty()),
             ];
+            fds.extend(self.audit.due());
             // EINTR comes from SIGSTOP and SIGCONT: look again.
             if poll(&mut fds, Some(&timeout)).unwrap_or(0) == 0 {
                 continue;
@@ -90,6 +91,9 @@ impl Watch {
             }
             if !fds[1].revents().is_empty() {
                 self.end(GRACE, "the client is gone");
+            }
+            if fds.get(2).is_some_and(|due| !due.revents().is_empty()) {
+                self.audit.write_held();
             }
         }
     }

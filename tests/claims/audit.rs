@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use bcmr_tests::policy::{NAME, Profile};
 use bcmr_tests::{Launch, Policy, Reply, Server, Site};
 use bcmr_wire::{Caps, Message};
+use rustix::process::Signal;
 
 use bcmr_tests::Log;
 
@@ -227,14 +228,94 @@ fn a_log_that_nobody_reads_holds_nothing_up_and_what_is_lost_is_counted() {
         assert_eq!(server.get("f", 0).content, b"inside");
     }
     // Now someone reads; the next record tells what was lost.
-    let held = records(&log);
-    assert!(held.len() < 1001, "the socket held everything");
+    let came = std::iter::from_fn(|| log.next(Duration::from_secs(1))).count();
+    assert!(came < 1001, "the socket held everything");
     assert!(server.ask(&Message::Stat { path: "../last" }).is_error());
     server.finish();
     let records = records(&log);
-    let lost = (1001 - held.len()).to_string();
+    let lost = (1001 - came).to_string();
     assert_eq!((records[0].field("path"), records[0].field("lost")), ("../last", &*lost));
     assert_eq!((&*records[1].event, records[1].field("losses")), ("end", &*lost));
+}
+
+#[test]
+#[ignore = "needs root to see the log: run by tests/run"]
+fn a_log_that_nobody_ever_reads_does_not_keep_a_session_from_ending() {
+    let site = site();
+    let policy = Policy::of(&Profile::new(&site));
+    let log = Log::new();
+    for signal in [None, Some(Signal::TERM)] {
+        let mut server = log.seen_by(policy.launch()).start().hello(Caps::NONE);
+        goes_on(&mut server, 200);
+        let begun = Instant::now();
+        match signal {
+            None => server.finish(),
+            Some(signal) => {
+                server.signal(signal);
+                server.ends_within(Duration::from_secs(1));
+            }
+        }
+        assert!(begun.elapsed() < Duration::from_secs(1), "{signal:?}: {:?}", begun.elapsed());
+    }
+}
+
+/// The socket takes eleven records or so; the rest wait in the server.
+#[test]
+#[ignore = "needs root to see the log: run by tests/run"]
+fn a_log_that_reads_late_gets_every_record_in_order() {
+    let site = site();
+    let policy = Policy::of(&Profile::new(&site));
+    let log = Log::new();
+    let mut server = log.seen_by(policy.launch()).start().hello(Caps::NONE);
+    for i in 0..100 {
+        assert!(server.put(&format!("new-{i}"), b"content", false).ok().is_some());
+    }
+    // Neither the client nor anybody else says anything meanwhile.
+    let came: Vec<_> =
+        std::iter::from_fn(|| log.next(Duration::from_secs(1))).map(|r| Record::parse(&r)).collect();
+    let paths: Vec<_> = came[1..].iter().map(|record| record.field("path").to_owned()).collect();
+    assert_eq!(paths, (0..100).map(|i| format!("new-{i}")).collect::<Vec<_>>());
+    server.finish();
+    assert_eq!(Record::parse(&log.only()).field("losses"), "0");
+}
+
+#[test]
+#[ignore = "needs root to see the log: run by tests/run"]
+fn the_record_of_a_file_comes_within_a_second_whatever_the_client_does_next() {
+    let site = site();
+    let policy = Policy::of(&Profile::new(&site));
+    let log = Log::new();
+    let mut server = log.seen_by(policy.launch()).start().hello(Caps::NONE);
+    assert_eq!(Record::parse(&log.record()).event, "start");
+    for i in 0..3 {
+        assert!(server.put(&format!("new-{i}"), b"content", false).ok().is_some());
+        if i == 2 {
+            // Now it waits for what never comes.
+            server.send(&Message::Put { path: "half", size: 7, offset: 0, overwrite: false });
+        }
+        let record = log.next(Duration::from_secs(1)).expect("a record within a second");
+        assert_eq!(Record::parse(&record).field("path"), format!("new-{i}"));
+    }
+    server.signal(Signal::KILL);
+}
+
+/// What was published before the end is recorded before it, however the session ends.
+#[test]
+#[ignore = "needs root to see the log: run by tests/run"]
+fn a_session_that_ends_leaves_no_record_behind() {
+    let site = site();
+    let policy = Policy::of(&Profile::new(&site));
+    for signal in [Signal::TERM, Signal::HUP] {
+        let log = Log::new();
+        let mut server = log.seen_by(policy.launch()).start().hello(Caps::NONE);
+        for i in 0..9 {
+            assert!(server.put(&format!("{signal:?}-{i}"), b"content", false).ok().is_some());
+        }
+        server.signal(signal);
+        server.ends_within(Duration::from_secs(1));
+        let events: Vec<_> = records(&log).into_iter().map(|record| record.event).collect();
+        assert_eq!(events, [&["start"][..], &["publish"; 9], &["end"]].concat(), "{signal:?}");
+    }
 }
 
 #[test]

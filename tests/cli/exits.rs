@@ -111,7 +111,11 @@ fn a_lost_connection_or_no_server_is_74() {
     }
     Client::ours().env("PATH", "/no/such").within(&site.outside()).copy(["f", "h:"]).ends_with(74);
     let cut = lost(&site, 12);
-    Client::ours().via(cut).within(&site.outside()).copy([":there", "."]).ends_with(74);
+    let ran = Client::ours().via(&cut).within(&site.outside()).copy([":there", "."]);
+    ran.ends_with(74).says("leaves it and copies the rest");
+    // Nothing was to be copied.
+    let ran = Client::ours().via(&cut).args(["hash", ":there"]).run();
+    ran.ends_with(74).says("the same command may be tried again").keeps_quiet_about("cop");
 }
 
 /// A server behind a link that ends when so many bytes have come in.

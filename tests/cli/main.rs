@@ -29,6 +29,7 @@ mod refused;
 mod resuming;
 mod scp;
 mod serve;
+mod silence;
 mod stars;
 mod targets;
 mod terminal;

@@ -61,7 +61,8 @@ impl Log {
     }
 
     /// The next record; None where none comes in a while.
-    fn next(&self, patience: Duration) -> Option<String> {
+    #[must_use]
+    pub fn next(&self, patience: Duration) -> Option<String> {
         self.socket.set_read_timeout(Some(patience)).unwrap();
         let mut record = vec![0; 1 << 17];
         match self.socket.recv(&mut record) {

@@ -112,3 +112,18 @@ fn what_is_not_there_is_an_error() {
     }
     server.finish();
 }
+
+#[test]
+fn what_takes_long_keeps_no_earlier_answer_back() {
+    let site = Site::new();
+    site.sparse("big", 1 << 30, &[]);
+    let mut server = Server::plain(site.root());
+    for _ in 0..6 {
+        server.send(&Message::Hash { path: "big", offset: 0, limit: None });
+    }
+    let first = server.reply().hash().to_owned();
+    let begun = Instant::now();
+    (0..5).for_each(|_| assert_eq!(server.reply().hash(), first));
+    assert!(begun.elapsed() > Duration::from_millis(100), "they came at once: {:?}", begun.elapsed());
+    server.finish();
+}

@@ -154,7 +154,13 @@ fn sum_up(link: &mut Exchange, path: &str, json: bool) -> Result<Result<(), Stri
 }
 
 fn hash_one(link: &mut Exchange, path: &str, json: bool) -> Result<Result<(), String>, Dead> {
-    match link.call(&Message::Hash { path, offset: 0, limit: None })? {
+    // Its size, for how long it may take.
+    let size = match link.call(&Message::Stat { path })? {
+        Reply::Stat(stat) => stat.size,
+        _ => 0,
+    };
+    let hash = link.ask_through(&Message::Hash { path, offset: 0, limit: None }, size)?;
+    match link.wait(&hash)? {
         Reply::Hash(hash) => {
             print(&entry::hash(path, &hash, json));
             Ok(Ok(()))

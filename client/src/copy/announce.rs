@@ -120,7 +120,11 @@ pub(super) fn send(
     link.requests.push(&Message::HaveBlocks { block_size: MAX_BLOCK as u32, hashes: &hashes })?;
     link.flush()?;
     drop(hashes);
-    let Ok(bits) = bits.recv() else { return if refused() { Ok(Sent::Refused) } else { Err(Dead) } };
+    // It reads what it has.
+    link.pulse.silent(size);
+    let bits = bits.recv();
+    link.pulse.spoke(size);
+    let Ok(bits) = bits else { return if refused() { Ok(Sent::Refused) } else { Err(Dead) } };
     for (index, byte) in (0..dedup::count(size)).zip(bits.iter().flat_map(|byte| [byte; 8])) {
         let len = dedup::len(size, index);
         if byte >> (index % 8) & 1 == 0 {

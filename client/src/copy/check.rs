@@ -1,7 +1,6 @@
 //! The check command: whether copies are what their sources are.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use bcmr_wire::shown::shown;
 use super::dial::Dialer;
 use super::found::{Findings, Found, find};
 use super::names::{self, Standing};
+use super::opened::whole_hash;
 use super::{Failure, Outcomes, Settings, Way, place, stars};
 use crate::cli::{CheckArgs, ConnectionArgs};
 use crate::exchange::{Dead, Exchange, Reply, Stat};
@@ -157,16 +157,18 @@ fn compare(
                 _ => return Err(Dead),
             };
             match looks(pair, stat, strict, up) {
-                Ok(()) if strict => {
+                Ok(size) if strict => {
                     let hash = Message::Hash { path: &pair.remote, offset: 0, limit: None };
-                    hashes.push((pair, link.ask(&hash)?));
+                    hashes.push((pair, link.ask_through(&hash, size)?));
                 }
                 looks => tally.count(&name(pair, up), looks.err().as_deref()),
             }
         }
         for (pair, hash) in hashes {
+            link.flush()?;
+            let own = whole_hash(&pair.local, &link.pulse);
             let same = match link.wait(&hash)? {
-                Reply::Hash(hash) => match own_hash(&pair.local) {
+                Reply::Hash(hash) => match own {
                     Ok(own) if own.to_hex().as_str() == hash => Ok(()),
                     Ok(_) => Err("the content differs".to_owned()),
                     Err(e) => Err(format!("cannot be read here: {e}")),
@@ -185,8 +187,9 @@ fn name(pair: &Pair, up: bool) -> String {
     if up { pair.remote.clone() } else { pair.local.display().to_string() }
 }
 
-/// Compares what can be seen without reading: sizes, and that no copy is older than its source.
-fn looks(pair: &Pair, stat: Result<Stat, String>, strict: bool, up: bool) -> Result<(), String> {
+/// Compares what can be seen without reading: sizes, and that no copy is older than its source. Their size, where
+/// they are the same.
+fn looks(pair: &Pair, stat: Result<Stat, String>, strict: bool, up: bool) -> Result<u64, String> {
     let there = stat.map_err(|why| format!("not to be had from the server: {why}"))?;
     let here = fs::metadata(&pair.local).map_err(|e| format!("{}: {e}", pair.local.display()))?;
     if there.is_dir || here.is_dir() {
@@ -196,11 +199,5 @@ fn looks(pair: &Pair, stat: Result<Stat, String>, strict: bool, up: bool) -> Res
         return Err(format!("{} bytes here, {} there", here.len(), there.size));
     }
     let (source, copy) = if up { (here.mtime(), there.mtime) } else { (there.mtime, here.mtime()) };
-    if !strict && copy < source { Err("older than its source".to_owned()) } else { Ok(()) }
-}
-
-fn own_hash(path: &Path) -> io::Result<blake3::Hash> {
-    let mut hasher = blake3::Hasher::new();
-    io::copy(&mut File::open(path)?, &mut hasher)?;
-    Ok(hasher.finalize())
+    if !strict && copy < source { Err("older than its source".to_owned()) } else { Ok(there.size) }
 }

@@ -148,7 +148,7 @@ impl Errand for Download<'_> {
     fn item(&self, job: Job) -> Option<GetItem> {
         match job {
             Job::Get(item) => Some(item),
-            Job::Call(_) | Job::Barrier(_) | Job::Put(_) | Job::Mkdir(_) => None,
+            Job::Call(..) | Job::Barrier(_) | Job::Put(_) | Job::Mkdir(_) => None,
         }
     }
 }

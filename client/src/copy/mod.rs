@@ -35,6 +35,7 @@ use crate::exit::{Exit, Fatal};
 use crate::interrupt;
 use crate::plan::Links;
 use crate::pulse::Patience;
+use crate::rerun;
 use crate::target::{Host, Remote, Target};
 use crate::ui::Ui;
 
@@ -110,6 +111,7 @@ pub(crate) fn run(args: &CopyArgs, connection: &ConnectionArgs) -> Exit {
         Ok((way, settings)) => {
             // Not before: whoever is asked something can say no.
             interrupt::watch();
+            rerun::copies();
             ui.begin(&way);
             copy(&way, settings, args, connection, &ui)
         }

@@ -8,8 +8,13 @@ use std::path::Path;
 use rustix::fs::{CWD, Mode, OFlags, SeekFrom, openat, seek};
 use rustix::io::Errno;
 
+use crate::pulse::Pulse;
+
 /// Bytes of a block of st_blocks (stat(3type)).
 const SECTOR: u64 = 512;
+
+/// Bytes that are hashed between two beats.
+const HASHED: u64 = 16 << 20;
 
 /// By what it is seen that a file is another one, or not as it was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,11 +105,14 @@ impl Opened {
         Ok(())
     }
 
-    /// The hash of `len` bytes from `offset`.
-    pub(crate) fn hash(&mut self, offset: u64, len: u64) -> io::Result<blake3::Hash> {
-        self.start_at(offset)?;
+    /// The hash of the first `len` bytes. The connection that stands still meanwhile has a pulse.
+    pub(crate) fn hash(&mut self, len: u64, pulse: &Pulse) -> io::Result<blake3::Hash> {
+        self.start_at(0)?;
         let mut hasher = blake3::Hasher::new();
-        hasher.update_reader(Read::by_ref(self).take(len))?;
+        for start in (0..len).step_by(HASHED as usize) {
+            hasher.update_reader(Read::by_ref(self).take(HASHED.min(len - start)))?;
+            pulse.beat();
+        }
         Ok(hasher.finalize())
     }
 
@@ -135,6 +143,13 @@ impl Read for Opened {
         self.position += read as u64;
         Ok(read)
     }
+}
+
+/// The hash of a whole local file.
+pub(crate) fn whole_hash(path: &Path, pulse: &Pulse) -> io::Result<blake3::Hash> {
+    let mut file = Opened::open(path)?;
+    let size = file.size();
+    file.hash(size, pulse)
 }
 
 fn at_most(bytes: u64, most: usize) -> usize {

@@ -1,11 +1,11 @@
 //! Files that are published, and whose content is proven once more: the server is asked for the hash of what stands
 //! there, which is compared with what was sent, or with what stands here.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bcmr_wire::Message;
 
-use super::opened::Opened;
+use super::opened::whole_hash;
 use super::order::Turn;
 use super::outcomes::{Copied, Failure, Outcomes};
 use super::{Settings, download::GetItem};
@@ -78,14 +78,15 @@ pub(super) fn prove(link: &mut Exchange, outcomes: &Outcomes) -> Result<(), Dead
 fn prove_some(link: &mut Exchange, batch: &[Doubt], outcomes: &Outcomes) -> Result<(), Dead> {
     let mut asked = Vec::new();
     for doubt in batch {
-        asked.push(link.ask(&Message::Hash { path: &doubt.remote, offset: doubt.offset, limit: None })?);
+        let hash = Message::Hash { path: &doubt.remote, offset: doubt.offset, limit: None };
+        asked.push(link.ask_through(&hash, doubt.size)?);
     }
     let mut results = Vec::new();
     for (doubt, reply) in batch.iter().zip(asked) {
         link.flush()?;
         let here = match doubt.hash {
             Some(hash) => Ok(hash),
-            None => whole(&doubt.local),
+            None => whole_hash(&doubt.local, &link.pulse),
         };
         results.push(match (link.wait(&reply)?, here) {
             (Reply::Hash(there), Ok(here)) if here.to_hex().as_str() == there => Ok(there),
@@ -111,11 +112,4 @@ fn prove_some(link: &mut Exchange, batch: &[Doubt], outcomes: &Outcomes) -> Resu
         }
     }
     Ok(())
-}
-
-/// The hash of a whole local file.
-fn whole(path: &Path) -> std::io::Result<blake3::Hash> {
-    let mut file = Opened::open(path)?;
-    let size = file.size();
-    file.hash(0, size)
 }

@@ -137,7 +137,7 @@ fn ask<'a>(link: &mut Exchange, side: Side<'a>, may_keep: bool) -> Result<Option
         return Ok(None);
     }
     let len = len.min(has);
-    let reply = link.ask(&Message::Hash { path: remote, offset: 0, limit: Some(len) })?;
+    let reply = link.ask_through(&Message::Hash { path: remote, offset: 0, limit: Some(len) }, len)?;
     Ok(Some(Asked { local, len, whole, reply }))
 }
 
@@ -145,8 +145,7 @@ fn compare(link: &mut Exchange, asked: Option<Asked<'_>>) -> Result<Proven, Dead
     let Some(Asked { local, len, whole, reply }) = asked else { return Ok(Proven::Nothing) };
     // The server hashes meanwhile.
     link.flush()?;
-    let here = Opened::open(local).and_then(|mut file| Ok((file.hash(0, len)?, file)));
-    link.pulse.beat();
+    let here = Opened::open(local).and_then(|mut file| Ok((file.hash(len, &link.pulse)?, file)));
     let (Reply::Hash(there), Ok((here, file))) = (link.wait(&reply)?, here) else {
         return Ok(Proven::Nothing);
     };

@@ -3,8 +3,7 @@
 //! because scp replaces whatever there is.
 
 use std::borrow::Cow;
-use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
@@ -99,21 +98,17 @@ fn scp(way: &Way, args: &CopyArgs, connection: &ConnectionArgs) -> Command {
     }
     if let Some(rate) = args.bandwidth_limit {
         // In Kbit/s.
-        command.args(["-l", &(rate * 8 / 1000).max(1).to_string()]);
+        command.args(["-l", &(rate.saturating_mul(8) / 1000).max(1).to_string()]);
     }
     command.arg("--");
+    // A local path stands as it was written: scp takes it for local by the same rules.
     match way {
-        Way::Up { sources, to } => command.args(sources.iter().map(|path| local(path))).arg(to.to_string()),
-        Way::Down { sources, to } => command.args(sources.iter().map(ToString::to_string)).arg(local(to)),
+        Way::Up { sources, to } => command.args(sources).arg(to.to_string()),
+        Way::Down { sources, to } => command.args(sources.iter().map(ToString::to_string)).arg(to),
     };
     // stdout is for programs.
     command.stdout(Stdio::from(std::io::stderr()));
     command
-}
-
-/// A local path as it was written; scp takes it for local by the same rules.
-fn local(path: &Path) -> OsString {
-    path.as_os_str().to_owned()
 }
 
 /// What would be replaced.

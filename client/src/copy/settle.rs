@@ -3,11 +3,10 @@
 //! A file that is there with the same content counts as done, whoever put it there: a retry after a lost
 //! answer finds its own file, and must not take it for someone else's.
 
-use std::fs::File;
-
 use bcmr_wire::Message;
 
 use super::Outcomes;
+use super::opened::whole_hash;
 use super::outcomes::{Copied, Failure, Refused};
 use crate::exchange::{Dead, Exchange, Reply, Stat};
 use crate::plan::{FileItem, Item};
@@ -130,11 +129,9 @@ pub(super) fn same_content(link: &mut Exchange, item: &FileItem, size: u64) -> R
     if !std::fs::metadata(&item.local).is_ok_and(|here| here.len() == size) {
         return Ok(None);
     }
-    let asked = link.ask(&Message::Hash { path: &item.remote, offset: 0, limit: None })?;
-    let mut hasher = blake3::Hasher::new();
+    let asked = link.ask_through(&Message::Hash { path: &item.remote, offset: 0, limit: None }, size)?;
     link.flush()?;
-    let here = File::open(&item.local).and_then(|file| hasher.update_reader(file).map(|h| h.finalize()));
-    link.pulse.beat();
+    let here = whole_hash(&item.local, &link.pulse);
     match (link.wait(&asked)?, here) {
         (Reply::Hash(there), Ok(here)) if here.to_hex().as_str() == there => Ok(Some(there)),
         _ => Ok(None),

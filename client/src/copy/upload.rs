@@ -147,7 +147,7 @@ impl Errand for Upload<'_> {
         match job {
             Job::Put(PutJob(sending)) => Some(Item::File(sending.item.clone())),
             Job::Mkdir(job) => Some(Item::Dir { remote: job.remote, turn: job.turn }),
-            Job::Call(_) | Job::Barrier(_) | Job::Get(_) => None,
+            Job::Call(..) | Job::Barrier(_) | Job::Get(_) => None,
         }
     }
 }
@@ -252,6 +252,11 @@ impl PutJob {
     /// Bytes of content that were declared.
     pub(crate) fn size(&self) -> u64 {
         self.0.size
+    }
+
+    /// Bytes of them that the server has.
+    pub(crate) fn kept(&self) -> u64 {
+        self.0.kept
     }
 
     /// Takes the reply. The job comes back where it was not answered.

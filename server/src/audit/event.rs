@@ -33,6 +33,11 @@ impl Event {
         }
     }
 
+    /// Whether it may come thousands of times a second.
+    pub(super) const fn is_of_a_file(self) -> bool {
+        matches!(self, Self::Publish | Self::Get)
+    }
+
     /// Severity (RFC 5424, section 6.2.1): what was done is informational, what was not is a warning.
     pub(super) const fn severity(self) -> u8 {
         match self {

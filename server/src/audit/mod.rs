@@ -1,23 +1,34 @@
 //! The audit trail: one record for each start, file, refusal and end, to the journal or to syslog.
 //!
 //! The socket is connected before the sandbox, which lets nothing connect, and never waits: a log that is stuck
-//! must not hold up service. What cannot be written is counted, and told when something can.
+//! must not hold up service. Records of files are written several at once, since each that is written alone may wake
+//! a processor for whoever takes it, which costs more than a small file does; the watch sees to it that none is held
+//! for long. What cannot be held either is counted, and told when something can be written.
 
 mod event;
 mod flood;
+mod held;
 mod record;
 
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use rustix::io::write;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::{read, write};
 
 use crate::id::SessionId;
 
 pub(crate) use self::event::Event;
 use self::flood::Flood;
+use self::held::Held;
 use self::record::{Form, Record, context_field};
+
+/// How long the record of a file is held for others to join it.
+const HOLD: Duration = Duration::from_millis(20);
+
+/// How long a session that ends waits for the log to take its last records.
+const LAST: Duration = Duration::from_millis(200);
 
 /// Who takes the records.
 #[derive(Debug)]
@@ -28,6 +39,15 @@ pub(crate) enum Log {
     Syslog(OwnedFd),
     /// Nobody.
     Nowhere,
+}
+
+impl Log {
+    const fn socket(&self) -> Option<&OwnedFd> {
+        match self {
+            Self::Journal(socket) | Self::Syslog(socket) => Some(socket),
+            Self::Nowhere => None,
+        }
+    }
 }
 
 /// Whose session it is; the journal has this with every record.
@@ -48,6 +68,8 @@ pub(crate) struct Audit {
     context: String,
     /// Whether each file is recorded; in personal mode people move files of their own.
     files: bool,
+    /// Tells the watch that something is held; without it, nothing waits for others.
+    wake: Option<OwnedFd>,
     tally: Mutex<Tally>,
 }
 
@@ -64,6 +86,7 @@ struct Tally {
     ended: bool,
     /// Where records are built: one after another, so that none needs room of its own.
     buffers: [String; 2],
+    held: Held,
 }
 
 impl Audit {
@@ -86,8 +109,12 @@ impl Audit {
             failed: 0,
             ended: false,
             buffers: Default::default(),
+            held: Held::default(),
         };
-        Self { log, id, context: context.concat(), files: profile.is_some(), tally: Mutex::new(tally) }
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let wake = log.socket().and_then(|_| eventfd(0, flags).ok());
+        let (context, files) = (context.concat(), profile.is_some());
+        Self { log, id, context, files, wake, tally: Mutex::new(tally) }
     }
 
     fn tally(&self) -> MutexGuard<'_, Tally> {
@@ -148,6 +175,7 @@ impl Audit {
         if std::mem::replace(&mut tally.ended, true) {
             return;
         }
+        let taken = self.write_last(&mut tally);
         let count = |n: u64| n.to_string();
         let counts = [
             ("published", count(tally.published)),
@@ -161,12 +189,57 @@ impl Audit {
             .chain(counts.iter().map(|(name, count)| (*name, count.as_str())))
             .collect();
         self.record(&mut tally, Event::End, &fields);
+        if taken {
+            self.write_last(&mut tally);
+        }
+    }
+
+    /// What the watch waits for before it calls [`Audit::write_held`].
+    pub(crate) fn due(&self) -> Option<PollFd<'_>> {
+        if self.tally().held.is_blocked() {
+            return self.log.socket().map(|socket| PollFd::new(socket, PollFlags::OUT));
+        }
+        self.wake.as_ref().map(|wake| PollFd::new(wake, PollFlags::IN))
+    }
+
+    /// Writes what is held, once others had the time to join it.
+    pub(crate) fn write_held(&self) {
+        if let Some(wake) = &self.wake
+            && read(wake, &mut [0; 8]).is_ok()
+        {
+            std::thread::sleep(HOLD);
+        }
+        self.write(&mut self.tally());
+    }
+
+    /// Writes what is held; what the log does not take within [`LAST`] is lost. Whether it took everything.
+    fn write_last(&self, tally: &mut Tally) -> bool {
+        let until = Instant::now() + LAST;
+        self.write(tally);
+        while let Some(socket) = self.log.socket().filter(|_| tally.held.is_blocked()) {
+            let left = until.saturating_duration_since(Instant::now());
+            let timeout = Timespec { tv_sec: 0, tv_nsec: left.subsec_nanos().into() };
+            if poll(&mut [PollFd::new(socket, PollFlags::OUT)], Some(&timeout)) == Ok(0) {
+                let lost = tally.held.give_up();
+                tally.lose(lost);
+                return false;
+            }
+            self.write(tally);
+        }
+        true
+    }
+
+    fn write(&self, tally: &mut Tally) {
+        if let Some(socket) = self.log.socket() {
+            let lost = tally.held.write(socket);
+            tally.lose(lost);
+        }
     }
 
     fn record(&self, tally: &mut Tally, event: Event, fields: &[(&str, &str)]) {
-        let (socket, form) = match &self.log {
-            Log::Journal(socket) => (socket, Form::Fields { context: &self.context }),
-            Log::Syslog(socket) => (socket, Form::Line),
+        let form = match &self.log {
+            Log::Journal(_) => Form::Fields { context: &self.context },
+            Log::Syslog(_) => Form::Line,
             Log::Nowhere => return,
         };
         let [line, rest] = &mut tally.buffers;
@@ -179,13 +252,29 @@ impl Audit {
                 record.field(name, &count.to_string());
             }
         }
-        let written = write(socket, record.finish());
-        if written.is_ok() {
+        let first = tally.held.is_empty();
+        if !tally.held.push(record.finish()) {
+            tally.lose(1);
+        } else {
             tally.lost = 0;
             tally.flood.told();
-        } else {
-            tally.lost += 1;
-            tally.lost_in_all += 1;
         }
+        if !event.is_of_a_file() || self.wake.is_none() || tally.held.are_many() {
+            self.write(tally);
+        }
+        if let Some(wake) = &self.wake
+            && first
+            && !tally.held.is_empty()
+        {
+            // Its number is far from full.
+            let _ = write(wake, &1_u64.to_ne_bytes());
+        }
+    }
+}
+
+impl Tally {
+    const fn lose(&mut self, records: u64) {
+        self.lost += records;
+        self.lost_in_all += records;
     }
 }

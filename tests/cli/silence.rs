@@ -1,0 +1,35 @@
+//! A server that has much to read before it answers says nothing meanwhile, and is not taken for one that is gone.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use bcmr_tests::Site;
+
+use crate::client;
+
+const GIB: u64 = 1 << 30;
+
+fn sparse(path: &Path, size: u64) {
+    File::create(path).unwrap().set_len(size).unwrap();
+}
+
+#[test]
+fn backuppc_373_a_hash_that_takes_longer_than_the_bound_is_waited_for() {
+    let site = Site::new();
+    sparse(&site.path("some"), GIB);
+    let begun = Instant::now();
+    client(&site).args(["hash", ":some"]).run().succeeds();
+    // What takes either end some five seconds, where a bound of one is kept by looking twice a second.
+    let size = GIB * (5000 / u64::try_from(begun.elapsed().as_millis()).unwrap()).clamp(1, 20);
+    sparse(&site.path("big"), size);
+    sparse(&site.path("half"), size / 2);
+    sparse(&site.outside().join("big"), size);
+    let begun = Instant::now();
+    client(&site).args(["--stall", "1", "hash", ":big"]).run().succeeds();
+    assert!(begun.elapsed() > Duration::from_millis(1500), "not long enough: {:?}", begun.elapsed());
+    client(&site).args(["--stall", "1", "check", "--strict", "big", ":big"]).run().succeeds();
+    let resumed = ["--compress", "none", "-C", "-f", "-y", "big", ":half"];
+    client(&site).args(["--stall", "1"]).copy(resumed).succeeds();
+    assert_eq!(fs::metadata(site.path("half")).unwrap().len(), size);
+}
