@@ -159,7 +159,11 @@ fn a_link_that_is_slower_than_min_rate_is_given_up_and_one_that_is_faster_is_not
     fs::write(site.outside().join("big"), noise(4 << 20, 7)).unwrap();
     let serve = format!("{} --root {}", quoted(&binaries::server()), quoted(&site.root()));
     // 20 KiB a second, after a megabyte.
-    let slow = format!("{{ {}; while {}; sleep 1; do :; done; }} | {serve}", pass(1 << 20), pass(20 << 10));
+    let slow = format!(
+        "{{ {}; for i in $(seq 90); do {}; sleep 1; done; }} | {serve}",
+        pass(1 << 20),
+        pass(20 << 10)
+    );
     let copy = |rate: &str| {
         let client = Client::ours().retrying().via(slow.clone()).within(&site.outside());
         client.args(["--min-rate", rate, "copy", "--compress", "none", "big", ":"]).start()
