@@ -159,7 +159,8 @@ impl Still {
         }
         let signing_in = !pulse.welcome.load(Ordering::Relaxed);
         let stall = stall.map(|stall| if signing_in { stall.max(SIGN_IN) } else { stall })?;
-        let stall = stall + Duration::from_secs(pulse.silent.load(Ordering::Relaxed) / READ_RATE);
+        let reading = Duration::from_secs(pulse.silent.load(Ordering::Relaxed) / READ_RATE);
+        let stall = stall.saturating_add(reading);
         (self.since.elapsed() >= stall).then(|| GivenUp::Stalled(stall.as_secs().max(1)))
     }
 }
@@ -225,5 +226,27 @@ impl<S: Write> Write for Felt<S> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.stream.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look(stall: Duration, silent: u64) -> Option<GivenUp> {
+        let pulse = Pulse::default();
+        pulse.welcome();
+        pulse.silent(silent);
+        let mut still = Still::new();
+        // The first look finds the beat of the welcome.
+        assert_eq!(still.look(&pulse, Some(stall)), None);
+        still.look(&pulse, Some(stall))
+    }
+
+    #[test]
+    fn a_server_that_reads_has_longer_however_long_that_comes_to() {
+        assert_eq!(look(Duration::ZERO, 0), Some(GivenUp::Stalled(1)));
+        assert_eq!(look(Duration::ZERO, READ_RATE), None);
+        assert_eq!(look(Duration::MAX, u64::MAX), None);
     }
 }
